@@ -1,0 +1,31 @@
+"""Settings of the documentation; `make docs` builds it without a network, any warning fails."""
+
+from devicecore import __version__
+
+project = "devicecore"
+author = "the devicecore authors"
+release = version = __version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"devicecore {__version__}"
+html_show_copyright = False
+
+default_role = "py:obj"  # `Device.compute` in a docstring is a link, and a dead one is a warning
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # attributes are documented in the class, not a second time as members
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+# Links into other projects would need their inventories from the network: those go unchecked, ours
+# do not.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!devicecore).*\..*"),
+    (r"py:class", r"[A-Z][A-Za-z]*"),
+]
