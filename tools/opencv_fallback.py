@@ -36,7 +36,10 @@ def why_not_loadable() -> str | None:
 
 def pip(*arguments: str) -> None:
     """Run pip of this environment, quietly."""
-    subprocess.run([sys.executable, "-m", "pip", "--quiet", *arguments], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments],
+        check=True,
+    )
 
 
 def main() -> None:
