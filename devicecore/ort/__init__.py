@@ -1,0 +1,37 @@
+"""ONNX Runtime for devices: its providers, whether they work, and sessions that stay on them.
+
+Nothing here imports ONNX Runtime before a function needs it.
+"""
+
+from devicecore.ort.dialects import PRECISIONS, Precision
+from devicecore.ort.libraries import missing_libraries
+from devicecore.ort.package import OrtPackage, ort_package, plugin_library, provider_library
+from devicecore.ort.plugins import EpDevice, ep_devices, register
+from devicecore.ort.probe import library_metadata, probe_provider, provider_metadata
+from devicecore.ort.providers import PROVIDERS, Plugin, Provider, provider_named
+from devicecore.ort.session import OpenedSession, open_session
+from devicecore.ort.spec import CPU_PROVIDER, SessionSpec
+
+__all__ = [
+    "CPU_PROVIDER",
+    "PRECISIONS",
+    "PROVIDERS",
+    "EpDevice",
+    "OpenedSession",
+    "OrtPackage",
+    "Plugin",
+    "Precision",
+    "Provider",
+    "SessionSpec",
+    "ep_devices",
+    "library_metadata",
+    "missing_libraries",
+    "open_session",
+    "ort_package",
+    "plugin_library",
+    "probe_provider",
+    "provider_library",
+    "provider_metadata",
+    "provider_named",
+    "register",
+]

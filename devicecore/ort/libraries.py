@@ -1,0 +1,143 @@
+"""Which libraries a library misses, all of them at once, and what brings them.
+
+The loader names only the first one it cannot find; whoever installs that meets the next.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from devicecore.ort.elf import needs_of
+
+_NOT_FOUND = re.compile(r"^(?P<library>[^:\s]+): cannot open shared object file")
+
+# What brings a library, by its name up to ".so"; "{major}" is the CUDA that it belongs to.
+_BRINGS = {
+    "libcuda": "the NVIDIA driver",
+    "libcublas": "nvidia-cublas",
+    "libcublasLt": "nvidia-cublas",
+    "libcudart": "nvidia-cuda-runtime",
+    "libcufft": "nvidia-cufft",
+    "libcurand": "nvidia-curand",
+    "libnvrtc": "nvidia-cuda-nvrtc",
+    "libcudnn": "nvidia-cudnn-cu{major}",
+    "libnvinfer": "TensorRT",
+    "libnvinfer_plugin": "TensorRT",
+    "libnvonnxparser": "TensorRT",
+    "libamdhip64": "the ROCm runtime",
+    "libmigraphx_c": "MIGraphX of ROCm",
+    "libOpenCL": "the OpenCL loader of the graphics driver",
+    "libvulkan": "the Vulkan loader of the graphics driver",
+}
+_SUFFIXED_BEFORE = 13  # NVIDIA's packages carry -cu11 and -cu12 in their names, not -cu13
+
+
+def missing_libraries(path: Path) -> tuple[str, ...]:
+    """Return every library that *path* needs, directly or not, and that cannot be loaded.
+
+    Each one is tried with the loader and let go of again. Empty where nothing is missing, and for a
+    file that is not a library of Linux, of which nothing can be said.
+    """
+    missing: dict[str, None] = {}
+    _search(path, missing, set())
+    return tuple(missing)
+
+
+def _search(path: Path, missing: dict[str, None], seen: set[str]) -> None:
+    try:
+        needs = needs_of(path)
+    except OSError:
+        missing[path.name] = None
+        return
+    origin = str(path.resolve().parent)
+    own = [Path(folder.replace("$ORIGIN", origin)) for folder in needs.folders]
+    for name in needs.libraries:
+        if name in seen:
+            continue
+        seen.add(name)
+        beside = next((folder / name for folder in own if (folder / name).is_file()), None)
+        problem = "" if beside else _cannot_load(name)
+        if problem == name:
+            beside = wheel_libraries().get(name)
+        if beside is not None:
+            _search(beside, missing, seen)
+        elif problem:
+            missing[problem] = None
+
+
+def _cannot_load(name: str) -> str:
+    """Return the library that is missing when *name* is loaded; empty if it loads."""
+    import _ctypes
+
+    try:
+        handle = ctypes.CDLL(name)
+    except OSError as error:
+        found = _NOT_FOUND.match(str(error))
+        return found["library"] if found else name
+    _ctypes.dlclose(handle._handle)  # noqa: SLF001 - ctypes has no public way to let go
+    return ""
+
+
+def wheel_libraries() -> dict[str, Path]:
+    """Return the libraries of NVIDIA's wheels by name: no loader finds those by itself."""
+    try:
+        spec = find_spec("nvidia")
+    except (ImportError, ValueError):
+        return {}
+    folders = (spec.submodule_search_locations or ()) if spec else ()
+    files = (file for folder in folders for file in sorted(Path(folder).glob("*/lib/*.so*")))
+    return {file.name: file for file in files}
+
+
+def preload(path: Path) -> tuple[Path, ...]:
+    """Load what *path* needs from NVIDIA's wheels, as importing torch would; return what was.
+
+    Libraries that the loader finds by itself are left to it, so a system's CUDA keeps its place.
+    """
+    if sys.platform != "linux":
+        return ()
+    loaded: list[Path] = []
+    bundled = wheel_libraries()
+    for name in needs_of(path).libraries if bundled else ():
+        _load_bundled(name, bundled, loaded)
+    return tuple(loaded)
+
+
+def _load_bundled(name: str, bundled: dict[str, Path], loaded: list[Path]) -> None:
+    if name not in bundled or bundled[name] in loaded:
+        return
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        for needed in needs_of(bundled[name]).libraries:
+            _load_bundled(needed, bundled, loaded)
+        ctypes.CDLL(str(bundled[name]), mode=ctypes.RTLD_GLOBAL)
+        loaded.append(bundled[name])
+
+
+def install_hint(missing: tuple[str, ...], cuda_version: str = "") -> str:
+    """Return how to get the libraries *missing*, for a build made for *cuda_version*."""
+    major = cuda_version.partition(".")[0]
+    packages: dict[str, None] = {}
+    others: dict[str, list[str]] = {}
+    for name in missing:
+        brings = _BRINGS.get(name.partition(".so")[0], "")
+        if brings.startswith("nvidia-"):
+            packages[_package(brings, major)] = None
+        else:
+            others.setdefault(brings, []).append(name)
+    hints = [f"pip install {' '.join(packages)}"] if packages else []
+    for brings, names in others.items():
+        hints.append(f"install {brings or 'them'}, for {', '.join(names)}")
+    return "; ".join(hints)
+
+
+def _package(name: str, major: str) -> str:
+    if "{major}" in name:
+        return name.format(major=major or "13")
+    old = major.isdigit() and int(major) < _SUFFIXED_BEFORE
+    return f"{name}-cu{major}" if old else name

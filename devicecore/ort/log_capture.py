@@ -1,0 +1,129 @@
+"""What ONNX Runtime says while something is tried, as text and not on the user's terminal.
+
+Since version 1.32 it can call us for each message. Before, it wrote to file descriptor 2, and the
+reason why a provider failed stood nowhere else; that descriptor then goes to a file for a moment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from attrs import define, field
+
+from devicecore.optional import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DECORATION = re.compile(r"\x1b\[[\d;]*m|^(\x1b\[[\d;]*m)?\S+ \S+ \[[VIWEF]:onnxruntime:[^\]]*\] ")
+_WARNING = 2  # ONNX Runtime's number; lower ones are for its developers
+
+
+@contextmanager
+def captured_log() -> Iterator[list[str]]:
+    """Collect ONNX Runtime's messages of the calling thread into the list that this gives.
+
+    The list is complete when the block ends. Messages of the runtime's own threads cannot be caught
+    this way and still go to stderr; so do other Python threads' messages, as they would without us.
+    A logger callback that the program had set is gone afterwards: the runtime does not tell it.
+
+    Raises:
+        MissingDependencyError: ONNX Runtime is not installed.
+    """
+    ort = require("onnxruntime", extra="onnx")
+    lines: list[str] = []
+    if hasattr(ort, "set_default_logger_callback"):
+        with _CALLBACK.collect(lines, ort):
+            yield lines
+    else:
+        with _DESCRIPTOR.collect(lines):
+            yield lines
+
+
+@define
+class _Callback:
+    """Our logger callback, set while at least one thread collects."""
+
+    users: int = 0
+    lock: threading.Lock = field(factory=threading.Lock)
+    local: threading.local = field(factory=threading.local)
+
+    @contextmanager
+    def collect(self, lines: list[str], ort: Any) -> Iterator[None]:
+        outer = getattr(self.local, "lines", None)
+        self.local.lines = lines
+        with self.lock:
+            self.users += 1
+            if self.users == 1:
+                ort.set_default_logger_callback(self.receive, _WARNING)
+        try:
+            yield
+        finally:
+            self.local.lines = outer
+            with self.lock:
+                self.users -= 1
+                if self.users == 0:
+                    ort.set_default_logger_callback(None)
+
+    def receive(self, _level: int, _category: str, _log: str, _where: str, text: str) -> None:
+        lines = getattr(self.local, "lines", None)
+        if lines is None:
+            sys.stderr.write(f"{text}\n")
+        else:
+            lines.append(text.strip())
+
+
+@define
+class _Descriptor:
+    """File descriptor 2, sent to a file while at least one thread collects."""
+
+    users: int = 0
+    lock: threading.Lock = field(factory=threading.Lock)
+    saved: int = -1
+    file: BinaryIO | None = None
+
+    @contextmanager
+    def collect(self, lines: list[str]) -> Iterator[None]:
+        file, start = self._begin()
+        try:
+            yield
+        finally:
+            end = os.fstat(file.fileno()).st_size
+            written = os.pread(file.fileno(), end - start, start)
+            lines += filter(None, map(_plain, written.decode(errors="replace").splitlines()))
+            self._end()
+
+    def _begin(self) -> tuple[BinaryIO, int]:
+        with self.lock:
+            if self.file is None:
+                sys.stderr.flush()
+                self.saved = os.dup(2)
+                self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by the last user
+                os.dup2(self.file.fileno(), 2)
+            self.users += 1
+            return self.file, os.fstat(self.file.fileno()).st_size
+
+    def _end(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0 and self.file is not None:
+                sys.stderr.flush()
+                os.dup2(self.saved, 2)
+                os.close(self.saved)
+                self.file.close()
+                self.file = None
+
+
+def _plain(line: str) -> str:
+    """Return *line* of ONNX Runtime's log without its colours, time and source file."""
+    return _DECORATION.sub("", line).strip()
+
+
+_CALLBACK = _Callback()
+_DESCRIPTOR = _Descriptor()

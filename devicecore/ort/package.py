@@ -1,0 +1,127 @@
+"""The installed ONNX Runtime, known from its files: nothing of it is imported."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from attrs import frozen
+
+from devicecore.optional import installed, package_dir
+from devicecore.ort.providers import Plugin, Provider, provider_named
+from devicecore.ort.spec import CPU_PROVIDER
+
+_ASSIGNMENT = re.compile(r"""^(\w+)\s*=\s*["']([^"']*)["']""", re.MULTILINE)
+
+
+@frozen
+class OrtPackage:
+    """The ONNX Runtime that an import would find.
+
+    Attributes:
+        folder: Its package folder.
+        distribution: The build's name, such as ``"onnxruntime-gpu"``; empty if it does not say.
+        version: Its version, such as ``"1.32.0"``; empty if it does not say.
+        cuda_version: The CUDA that it was built for, such as ``"13.0"``; empty without CUDA.
+    """
+
+    folder: Path
+    distribution: str = ""
+    version: str = ""
+    cuda_version: str = ""
+
+    @property
+    def name(self) -> str:
+        """The build and its version, such as ``"onnxruntime-gpu 1.31.1"``."""
+        return f"{self.distribution or 'onnxruntime'} {self.version}".rstrip()
+
+    @property
+    def label(self) -> str:
+        """One phrase for a person, such as ``"onnxruntime-gpu 1.31.1, built for CUDA 13.0"``."""
+        return (
+            f"{self.name}, built for CUDA {self.cuda_version}" if self.cuda_version else self.name
+        )
+
+
+def ort_package() -> OrtPackage | None:
+    """Return the installed ONNX Runtime, or None where there is none.
+
+    What an uninstalled one leaves behind, a folder without ``__init__.py``, is none.
+    """
+    folder = package_dir("onnxruntime")
+    if folder is None:
+        return None
+    try:
+        text = (folder / "capi" / "build_and_package_info.py").read_text(encoding="utf-8")
+    except OSError:
+        return OrtPackage(folder)
+    facts = dict(_ASSIGNMENT.findall(text))
+    return OrtPackage(
+        folder,
+        facts.get("package_name", ""),
+        facts.get("__version__", ""),
+        facts.get("cuda_version", ""),
+    )
+
+
+def leftover_folder() -> Path | None:
+    """Return the folder that an uninstalled ONNX Runtime left behind, if that is all there is.
+
+    It imports as an empty package, so whoever uses it gets an AttributeError and no reason.
+    """
+    if installed("onnxruntime"):
+        return None
+    folders = (Path(entry) / "onnxruntime" for entry in sys.path if entry)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def provider_library(provider: str) -> Path | None:
+    """Return the library of *provider* inside the installed ONNX Runtime, if it has one there."""
+    package = ort_package()
+    stem = provider_named(provider).library
+    return _library_in(package.folder / "capi", stem) if package and stem else None
+
+
+def plugin_library(plugin: Plugin) -> Path | None:
+    """Return the library of *plugin* where its distribution is installed, else None."""
+    folder = package_dir(plugin.module)
+    return _library_in(folder, plugin.library) if folder else None
+
+
+def is_built_in(known: Provider, package: OrtPackage) -> bool:
+    """Return whether *package* is a build that contains *known*."""
+    if known.name == CPU_PROVIDER or known.platform == sys.platform == "darwin":
+        return True
+    return package.distribution in known.distributions
+
+
+def why_missing(known: Provider, package: OrtPackage) -> str:
+    """Return the sentence for a provider that *package* was built without."""
+    reason = f"{package.name} was built without {known.name}"
+    return f"{reason} ({known.note})" if known.note else reason
+
+
+def how_to_install(known: Provider, package: OrtPackage | None) -> str:
+    """Return the command that brings *known*; a plug-in goes first, since it replaces nothing.
+
+    Args:
+        known: The provider.
+        package: The installed ONNX Runtime, which another build would overwrite; None without one.
+    """
+    if known.plugin:
+        needed = known.plugin.distribution
+        return f"pip install {needed}" if package else f"pip install onnxruntime {needed}"
+    if not known.distributions:
+        return ""
+    command = f"pip install {known.distributions[0]}"
+    return (
+        f"pip uninstall -y {package.distribution or 'onnxruntime'} && {command}"
+        if package
+        else command
+    )
+
+
+def _library_in(folder: Path, stem: str) -> Path | None:
+    names = (f"lib{stem}.so", f"lib{stem}.dylib", f"{stem}.dll")
+    return next((folder / name for name in names if (folder / name).is_file()), None)

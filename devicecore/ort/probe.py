@@ -1,0 +1,142 @@
+"""Probes of providers: one reads files, the other opens a session and computes something."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from devicecore.errors import DeviceCoreError, MissingDependencyError, NotLiveError
+from devicecore.liveness import Liveness
+from devicecore.optional import require
+from devicecore.ort.libraries import install_hint, missing_libraries
+from devicecore.ort.package import (
+    how_to_install,
+    is_built_in,
+    leftover_folder,
+    ort_package,
+    plugin_library,
+    provider_library,
+    why_missing,
+)
+from devicecore.ort.providers import Provider, provider_named
+from devicecore.ort.session import open_session
+from devicecore.ort.spec import CPU_PROVIDER, SessionSpec
+from devicecore.ort.tiny_model import (
+    COLUMNS,
+    INPUT,
+    INPUT_VALUES,
+    OUTPUT,
+    ROWS,
+    expected_values,
+    tiny_model,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from devicecore.liveness import State
+
+# The states that opening a session can tell from being broken.
+_STATES: Mapping[str, State] = {
+    "absent": "absent",
+    "missing": "missing",
+    "version_mismatch": "version_mismatch",
+}
+_NO_CPU = "session.disable_cpu_ep_fallback"
+
+
+def provider_metadata(provider: str, *, plugin: bool | None = None) -> Liveness:
+    """Return what the files on this machine say of *provider*, importing nothing.
+
+    The best answer is ``untried``: its libraries are there and can be loaded.
+
+    Args:
+        provider: ONNX Runtime's name of it.
+        plugin: Whether the plug-in is meant or what is built into ONNX Runtime; None for either.
+    """
+    known = provider_named(provider)
+    if known.platform and known.platform != sys.platform:
+        return Liveness("absent", reason=f"{provider} exists on {known.platform} only")
+    package = ort_package()
+    if package is None:
+        return _no_runtime(known)
+    library = None
+    if known.plugin and plugin is not False:
+        library = plugin_library(known.plugin)
+    if plugin is not True:
+        library = library or provider_library(provider)
+        if library is None and not known.library and is_built_in(known, package):
+            return Liveness("untried", reason=f"part of {package.name}", detail=str(package.folder))
+    if library is not None:
+        return library_metadata(library)
+    return Liveness(
+        "missing", reason=why_missing(known, package), fix=how_to_install(known, package)
+    )
+
+
+def _no_runtime(known: Provider) -> Liveness:
+    folder = leftover_folder()
+    if folder is None:
+        fix = how_to_install(known, None)
+        return Liveness("missing", reason="onnxruntime is not installed", fix=fix)
+    reason = f"{folder} is what an uninstalled onnxruntime left behind"
+    return Liveness("broken", reason=reason, fix="pip install --force-reinstall onnxruntime")
+
+
+def library_metadata(library: Path) -> Liveness:
+    """Return whether everything that the provider's *library* needs can be loaded."""
+    missing = missing_libraries(library)
+    if not missing:
+        return Liveness("untried", reason=f"{library.name} is installed", detail=str(library))
+    package = ort_package()
+    return Liveness(
+        "broken",
+        reason=f"{library.name} cannot be loaded without {', '.join(missing)}",
+        detail=f"{package.label if package else 'no onnxruntime'}; {library}",
+        fix=install_hint(missing, package.cuda_version if package else ""),
+    )
+
+
+def probe_provider(spec: SessionSpec) -> Liveness:
+    """Open a tiny model as *spec* says, with the CPU forbidden, run it and compare the result.
+
+    Imports ONNX Runtime and loads the provider, so whatever those do to a process happens here.
+    """
+    start = time.perf_counter()
+    found = _files_of(spec)
+    if found.state == "untried":
+        found = _tried(spec)
+    return evolve(found, seconds=time.perf_counter() - start)
+
+
+def _files_of(spec: SessionSpec) -> Liveness:
+    if spec.library is not None and ort_package() is not None:
+        return library_metadata(Path(spec.library))
+    return provider_metadata(spec.provider, plugin=spec.is_plugin)
+
+
+def _tried(spec: SessionSpec) -> Liveness:
+    entries = {} if spec.provider == CPU_PROVIDER else {_NO_CPU: "1"}
+    try:
+        numpy = require("numpy", extra="onnx")
+        opened = open_session(tiny_model(), spec, threads=1, session_options=entries)
+        given = numpy.array(INPUT_VALUES, dtype=numpy.float32).reshape(ROWS, COLUMNS)
+        result = opened.run({INPUT: given})[OUTPUT]
+    except NotLiveError as error:
+        state: State = _STATES.get(error.state, "broken")
+        return Liveness(state, "opened", error.reason, str(error), error.fix)
+    except MissingDependencyError as error:
+        return Liveness("missing", "metadata", str(error))
+    except DeviceCoreError as error:
+        return Liveness("broken", "opened", str(error))
+    answer = tuple(float(value) for value in result.ravel())
+    if answer != expected_values():
+        reason = "it computes wrong results"
+        detail = f"the probe's model gave {answer}, right is {expected_values()}"
+        return Liveness("broken", "ran", reason, detail)
+    placed = f"{opened.live_nodes} of {opened.total_nodes} nodes of the probe's model"
+    return Liveness("live", "ran", detail=placed)

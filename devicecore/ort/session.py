@@ -1,0 +1,220 @@
+"""Sessions: opened on one provider, never quietly on another, and measured afterwards."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from devicecore import config
+from devicecore.errors import ModelError, NotLiveError
+from devicecore.optional import require
+from devicecore.ort.assignment import RECORD_KEY, can_record, profiled_nodes, recorded_nodes
+from devicecore.ort.dialects import Precision, provider_options
+from devicecore.ort.libraries import install_hint, missing_libraries, preload
+from devicecore.ort.log_capture import captured_log
+from devicecore.ort.model_file import checked_model, described
+from devicecore.ort.package import (
+    OrtPackage,
+    how_to_install,
+    ort_package,
+    provider_library,
+    why_missing,
+)
+from devicecore.ort.plugins import native_device, register
+from devicecore.ort.providers import provider_named
+from devicecore.ort.spec import CPU_PROVIDER
+from devicecore.ort.translation import opening_error, running_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from devicecore.ort.spec import SessionSpec
+
+_SILENT = 4  # only fatal messages; a failed run raises, so its text is not lost
+
+
+def open_session(
+    model: bytes | str | Path,
+    spec: SessionSpec,
+    *,
+    precision: Precision = "f32",
+    min_nodes: float | None = None,
+    threads: int | None = None,
+    session_options: Mapping[str, str] | None = None,
+) -> OpenedSession:
+    """Open *model* on the provider that *spec* names, or raise: there is no fallback.
+
+    Nodes that the provider does not take run on the CPU, as ONNX Runtime places them; how many it
+    took is known afterwards, and none at all is an error. Nothing is printed.
+
+    Args:
+        model: The file, or its bytes.
+        spec: Provider, options and device.
+        precision: What the provider computes in; see `devicecore.ort.dialects`.
+        min_nodes: The share of the nodes, from 0 to 1, that the provider must take.
+        threads: Threads of the session; None for as many CPUs as this process may really use.
+        session_options: Further configuration entries of the session, such as
+            ``{"session.disable_prepacking": "1"}``.
+
+    Raises:
+        ModelError: The model is at fault.
+        NotLiveError: The provider does not work here, or takes too few of the nodes.
+        OutOfMemoryError: The device has too little memory for the model.
+        MissingDependencyError: ONNX Runtime is not installed.
+    """
+    source = checked_model(model)
+    ort = require("onnxruntime", extra="onnx")
+    name = described(model)
+    with captured_log() as log:
+        try:
+            options = _options(ort, threads, session_options or {})
+            session = _create(ort, source, options, spec, precision)
+        except (ModelError, NotLiveError):
+            raise
+        except Exception as error:  # its errors share no other base
+            raise opening_error(error, name, spec, log) from error
+    return OpenedSession(ort, session, spec, name, log=log, min_nodes=min_nodes)
+
+
+class OpenedSession:
+    """A session, and what it really does.
+
+    Attributes:
+        session: ONNX Runtime's own ``InferenceSession``.
+        spec: How it was opened.
+        log: What ONNX Runtime said meanwhile.
+        metadata: The texts that the model carries.
+    """
+
+    def __init__(
+        self,
+        ort: Any,
+        session: Any,
+        spec: SessionSpec,
+        model: str,
+        *,
+        log: Sequence[str] = (),
+        min_nodes: float | None = None,
+    ) -> None:
+        self.session = session
+        self.spec = spec
+        self.log = tuple(log)
+        self.metadata: Mapping[str, str] = dict(session.get_modelmeta().custom_metadata_map)
+        self._model = model
+        self._min_nodes = min_nodes or 0.0
+        self._output_names = [output.name for output in session.get_outputs()]
+        self._run_options = ort.RunOptions()
+        self._run_options.log_severity_level = _SILENT
+        self._profile_lock = threading.Lock()
+        self._nodes: Mapping[str, int] | None = None
+        if can_record(ort):
+            self._settle(recorded_nodes(session))
+
+    @property
+    def nodes(self) -> Mapping[str, int]:
+        """The model's nodes of each provider; empty before the first run on ONNX Runtime < 1.24."""
+        return self._nodes or {}
+
+    @property
+    def live_nodes(self) -> int:
+        """How many nodes the provider that was asked for runs."""
+        return self.nodes.get(self.spec.provider, 0)
+
+    @property
+    def total_nodes(self) -> int:
+        """How many nodes there are in all, after ONNX Runtime optimised the model."""
+        return sum(self.nodes.values())
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model on *feeds*, an array for each input, and return an array for each output.
+
+        Raises:
+            ModelError: The model cannot take these values.
+            NotLiveError: The provider failed; on ONNX Runtime < 1.24 also if it took too few nodes.
+            OutOfMemoryError: The device has too little memory.
+        """
+        try:
+            values = self.session.run(self._output_names, feeds, self._run_options)
+        except Exception as error:  # its errors share no other base
+            raise running_error(error, self._model, self.spec) from error
+        if self._nodes is None:
+            with self._profile_lock:
+                if self._nodes is None:
+                    self._settle(profiled_nodes(self.session))
+        return dict(zip(self._output_names, values, strict=True))
+
+    def _settle(self, nodes: Mapping[str, int]) -> None:
+        """Take note of *nodes*, and refuse a session that does not do what it was opened for."""
+        self._nodes = nodes
+        if self.total_nodes == 0:  # nothing to compute, so nothing to refuse
+            return
+        if self.live_nodes == 0:
+            reason, fix = _why_idle(self.spec, self.total_nodes, self.log)
+            raise NotLiveError(self.spec.provider, "broken", reason, fix)
+        if self.live_nodes < self._min_nodes * self.total_nodes:
+            reason = (
+                f"it takes {self.live_nodes} of the {self.total_nodes} nodes of {self._model}, "
+                f"fewer than the share of {self._min_nodes:g} that was asked for"
+            )
+            raise NotLiveError(self.spec.provider, "broken", reason, "lower min_nodes")
+
+
+def _options(ort: Any, threads: int | None, entries: Mapping[str, str]) -> Any:
+    options = ort.SessionOptions()
+    usable = config.effective_cpu_count()
+    options.intra_op_num_threads = threads or usable
+    if usable < (os.cpu_count() or 1):
+        # Where others share the CPUs, threads that wait in a loop take the time of those that work.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if can_record(ort):
+        options.add_session_config_entry(RECORD_KEY, "1")
+    else:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(Path(tempfile.gettempdir()) / f"devicecore_{os.getpid()}")
+    for key, value in entries.items():
+        options.add_session_config_entry(key, value)
+    return options
+
+
+def _create(
+    ort: Any, source: bytes | str, options: Any, spec: SessionSpec, precision: Precision
+) -> Any:
+    if spec.is_plugin:
+        if spec.library is not None:
+            register(spec.library)
+        device = native_device(spec.provider, spec.ep_device_index or 0)
+        chosen = provider_options(spec, precision, dict(device.ep_metadata))
+        options.add_provider_for_devices([device], chosen)
+        return ort.InferenceSession(source, options, enable_fallback=0)
+    _refuse_unknown(ort, spec.provider)
+    if library := provider_library(spec.provider):
+        preload(library)
+    chosen = provider_options(spec, precision, {})
+    providers = [(spec.provider, chosen)]
+    return ort.InferenceSession(source, options, providers=providers, enable_fallback=0)
+
+
+def _refuse_unknown(ort: Any, provider: str) -> None:
+    """Raise where ONNX Runtime would take the CPU with a warning at most."""
+    if provider not in ort.get_available_providers():
+        known, package = provider_named(provider), ort_package() or OrtPackage(Path())
+        reason, fix = why_missing(known, package), how_to_install(known, package)
+        raise NotLiveError(provider, "missing", reason, fix)
+
+
+def _why_idle(spec: SessionSpec, total: int, log: Sequence[str]) -> tuple[str, str]:
+    """Return why a provider took no node, and the fix."""
+    library = Path(spec.library) if spec.library else provider_library(spec.provider)
+    missing = missing_libraries(library) if library else ()
+    if library and missing:
+        package = ort_package()
+        fix = install_hint(missing, package.cuda_version if package else "")
+        return f"{library.name} cannot be loaded without {', '.join(missing)}", fix
+    said = " | ".join(log)
+    reason = f"it takes none of the model's {total} nodes"
+    if spec.provider == CPU_PROVIDER:
+        return reason, ""
+    return f"{reason} ({said})" if said else reason, "choose another device for this model"
