@@ -1,0 +1,131 @@
+"""The environment as a value: the only file that reads it, and nothing writes it."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# These decide which devices a driver shows, so evidence gathered under others is worth nothing.
+_VISIBILITY = (
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "ONEAPI_DEVICE_SELECTOR",
+    "ZE_AFFINITY_MASK",
+    "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER",
+    "VK_ICD_FILENAMES",
+    "VK_DRIVER_FILES",
+)
+
+
+@frozen
+class Config:
+    """What the environment says.
+
+    Attributes:
+        cache_dir: Folder for evidence and compiled engines (``DEVICECORE_CACHE_DIR``).
+        prefer: Device types that go first, in this order, whatever their priority
+            (``DEVICECORE_PREFER``, separated by commas).
+        exclude: Device types that are never loaded nor probed (``DEVICECORE_EXCLUDE``).
+        probe_timeout_s: Seconds that one probe may take; None leaves it to the factory
+            (``DEVICECORE_PROBE_TIMEOUT``).
+        visible: The variables that hide devices from their drivers, where set.
+        library_path: Folders that the dynamic loader searches first.
+    """
+
+    cache_dir: Path
+    prefer: tuple[str, ...]
+    exclude: frozenset[str]
+    probe_timeout_s: float | None
+    visible: Mapping[str, str]
+    library_path: tuple[str, ...]
+
+
+def load() -> Config:
+    """Read the environment as it is now.
+
+    Raises:
+        ValueError: ``DEVICECORE_PROBE_TIMEOUT`` is not a number of seconds above 0.
+    """
+    environment = os.environ
+    return Config(
+        cache_dir=_cache_dir(environment.get("DEVICECORE_CACHE_DIR", "")),
+        prefer=_types(environment.get("DEVICECORE_PREFER", "")),
+        exclude=frozenset(_types(environment.get("DEVICECORE_EXCLUDE", ""))),
+        probe_timeout_s=_seconds(environment.get("DEVICECORE_PROBE_TIMEOUT", "")),
+        visible={name: environment[name] for name in _VISIBILITY if name in environment},
+        library_path=tuple(
+            filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)),
+        ),
+    )
+
+
+def effective_cpu_count() -> int:
+    """Return how many CPUs this process may really use: its affinity, cut by its cgroup's quota."""
+    if sys.platform == "linux":
+        allowed = len(os.sched_getaffinity(0))
+    else:
+        allowed = os.cpu_count() or 1
+    return max(1, math.ceil(min(allowed, _cgroup_quota())))
+
+
+def host_memory_bytes() -> int:
+    """Return the memory that this process may use, in bytes; 0 where the system does not say."""
+    try:
+        installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+    limit = _read("/sys/fs/cgroup/memory.max")
+    return min(installed, int(limit)) if limit.isdigit() else installed
+
+
+def _cache_dir(chosen: str) -> Path:
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("devicecore")
+
+
+def _types(text: str) -> tuple[str, ...]:
+    return tuple(part.strip().upper() for part in text.split(",") if part.strip())
+
+
+def _seconds(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        msg = f"DEVICECORE_PROBE_TIMEOUT is {text!r}; it takes a number of seconds above 0"
+        raise ValueError(msg)
+    return seconds
+
+
+def _cgroup_quota() -> float:
+    quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")  # cgroup 2
+    if not period:
+        quota = _read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+        period = _read("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+    if quota.isdigit() and period.isdigit() and int(period):
+        return int(quota) / int(period)
+    return math.inf
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

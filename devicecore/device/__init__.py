@@ -1,0 +1,7 @@
+"""Devices: what runs kernels, what is known of it, and what it keeps."""
+
+from devicecore.device.attributes import DeviceAttributes, DeviceLocality
+from devicecore.device.device import Device
+from devicecore.device.pool import TaskPool, run_into
+
+__all__ = ["Device", "DeviceAttributes", "DeviceLocality", "TaskPool", "run_into"]

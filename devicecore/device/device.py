@@ -1,0 +1,405 @@
+"""`Device`: something that runs kernels."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from devicecore.config import effective_cpu_count
+from devicecore.device import cards
+from devicecore.device.attributes import DeviceAttributes, DeviceLocality
+from devicecore.device.pool import TaskPool
+from devicecore.errors import DeviceGoneError, InvalidDeviceNameError, NoKernelError
+from devicecore.fork import rearm_after_fork
+from devicecore.kernels import Kernel, default_kernels, fitting_kernels, refusals
+from devicecore.names import DeviceName
+from devicecore.resources import OpSegment, ResourceMgr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from devicecore.errors import DeviceError
+    from devicecore.kernels import KernelRegistry
+    from devicecore.ort import SessionSpec
+
+_DEFAULT_SESSION = ""
+_lazy = threading.Lock()
+
+
+class _Gone(dict[Any, Any]):
+    """The choices of a device that is gone: each look-up says so."""
+
+    def __init__(self, device: str, reason: str) -> None:
+        self.device = device
+        self.reason = reason
+
+    def __missing__(self, key: object) -> NoReturn:
+        raise DeviceGoneError(self.device, self.reason)
+
+
+class Device:
+    """Something that runs kernels: a CPU, a GPU, or a runtime that drives one.
+
+    Args:
+        name: Its name; type and index must be set.
+        device_class: ``"CPU"``, ``"GPU"`` or ``"NPU"``.
+        description: One line for a person, such as ``"NVIDIA H200"``.
+        physical_id: The UUID or PCI id of the card; devices on one card share it.
+        memory_limit: Memory that may be used on it, in bytes; 0 where unknown.
+        locality: Where it sits in the machine.
+        frameworks: What it is live for: ``"torch"``, ``"onnx"``.
+        torch_device: Its name for torch, such as ``"cuda:1"``, or None.
+        memory: The name of the device in whose memory its arguments lie, if that is another one.
+        session: How ONNX Runtime opens a session on it, or None.
+        threads: How many asynchronous calls may run at once; None for one per usable CPU.
+        kernels: Kernels of its own, before those of *registry*.
+        registry: Where it finds kernels; None for the default registry.
+        is_local: Whether it is in this process.
+
+    Raises:
+        InvalidDeviceNameError: *name* lacks a type or an index.
+
+    Examples:
+        >>> npu = Device("/device:NPU:0", device_class="NPU")
+        >>> npu.compute(lambda device, x: (str(device.parsed_name.local), x + 1), 41)
+        ('/device:NPU:0', 42)
+    """
+
+    def __init__(
+        self,
+        name: str | DeviceName,
+        *,
+        device_class: str = "CPU",
+        description: str = "",
+        physical_id: str | None = None,
+        memory_limit: int = 0,
+        locality: DeviceLocality | None = None,
+        frameworks: Iterable[str] = (),
+        torch_device: str | None = None,
+        memory: DeviceName | None = None,
+        session: SessionSpec | None = None,
+        threads: int | None = None,
+        kernels: Iterable[Kernel] = (),
+        registry: KernelRegistry | None = None,
+        is_local: bool = True,
+    ) -> None:
+        parsed = name if isinstance(name, DeviceName) else DeviceName.parse(name)
+        if parsed.device_type is None or parsed.index is None:
+            raise InvalidDeviceNameError(str(name), 0, "a device has a type and an index")
+        self.parsed_name = parsed
+        self.name = str(parsed)
+        self.device_type: str = parsed.device_type
+        self.device_class = device_class
+        self.physical_id = physical_id
+        self.attributes = DeviceAttributes(
+            self.name,
+            self.device_type,
+            memory_limit,
+            locality or DeviceLocality(),
+            description=description,
+        )
+        self.frameworks = frozenset(frameworks)
+        self.torch_device = torch_device
+        self.memory = memory
+        self.session = session
+        self.is_local = is_local
+        self.kernels = tuple(kernels)
+        self._memory_device: Device | None = None
+        self._registry = registry or default_kernels()
+        self._threads = threads
+        self._choices: dict[Any, Callable[..., Any]] = {}
+        self._gone = ""
+        self._pool: TaskPool | None = None
+        self._resources: ResourceMgr | None = None
+        self._segment: OpSegment | None = None
+        self._lock = threading.Lock()
+        rearm_after_fork(self)
+        if physical_id is not None:
+            cards.join(self, physical_id)
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def label(self) -> str:
+        """Its name and what it is, for a person."""
+        short = f"{self.device_type}:{self.parsed_name.index}"
+        return f"{short} ({self.attributes.description})" if self.attributes.description else short
+
+    @property
+    def memory_device(self) -> Device:
+        """The device in whose memory its arguments lie, and which allocates there.
+
+        Itself, unless the manager that holds both has linked it to another one.
+        """
+        return self._memory_device or self
+
+    @property
+    def reads_host_memory(self) -> bool:
+        """Whether its kernels take what lies in the host's memory."""
+        return self.memory_device.device_type == "CPU"
+
+    @property
+    def resource_mgr(self) -> ResourceMgr:
+        """State that its kernels keep between calls."""
+        if self._resources is None:
+            with _lazy:
+                self._resources = self._resources or ResourceMgr()
+        return self._resources
+
+    @property
+    def op_segment(self) -> OpSegment:
+        """Its stateful kernels, by session."""
+        if self._segment is None:
+            with _lazy:
+                if self._segment is None:
+                    segment = OpSegment()
+                    segment.add_hold(_DEFAULT_SESSION)
+                    self._segment = segment
+        return self._segment
+
+    # --- running kernels ----------------------------------------------------------------------
+
+    def compute(
+        self, kernel: str | Kernel | Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Run *kernel* here, on arguments as they are; never falls back and moves nothing.
+
+        Args:
+            kernel: The name of an operation, a `Kernel`, or any callable, such as an `OnnxModel`,
+                which is called as ``kernel(device, *args, **kwargs)``.
+            args: The kernel's arguments, in memory that this device reads.
+            kwargs: More of them.
+
+        Returns:
+            What the kernel returns. A GPU's result may still be on its way: it is ordered on the
+            caller's current stream.
+
+        Raises:
+            NoKernelError: No kernel fits this device and these arguments.
+            DeviceGoneError: The device was closed, removed, lost, or opened before a fork.
+            OutOfMemoryError: The device has too little memory left.
+        """
+        try:
+            function = self._choices[kernel]
+        except (KeyError, TypeError):  # new, or a callable that cannot be a key
+            function = self._choose(kernel)
+        try:
+            return function(self, *args, **kwargs)
+        except Exception as error:
+            known = self.device_error(error)
+            if known is None:
+                raise
+            raise known from error
+
+    def compute_async(
+        self,
+        kernel: str | Kernel | Callable[..., Any],
+        /,
+        *args: Any,
+        done: Callable[[Future[Any]], object] | None = None,
+        **kwargs: Any,
+    ) -> Future[Any]:
+        """Run *kernel* as `compute` does, without waiting for it.
+
+        It runs in a copy of the caller's context; called from a thread that runs such a call, it
+        runs at once. Every error, also that of a device that is gone, arrives in the future.
+
+        Args:
+            kernel: See `compute`.
+            args: See `compute`.
+            done: Called with the future exactly once: after the result, an error, a cancellation,
+                or the closing of the device.
+            kwargs: More arguments of the kernel.
+
+        Returns:
+            The future result. It can be cancelled until the call has started.
+        """
+        context = copy_context()
+        future = self._start(lambda: context.run(self.compute, kernel, *args, **kwargs))
+        if done is not None:
+            future.add_done_callback(done)
+        return future
+
+    def _start(self, call: Callable[[], Any]) -> Future[Any]:
+        """Start *call* on whatever this device waits with; a pool of threads here."""
+        with self._lock:
+            if self._pool is None and not self._gone:
+                threads = self._threads or effective_cpu_count()
+                self._pool = TaskPool(threads, f"{self.device_type}:{self.parsed_name.index}")
+            pool = self._pool
+        if pool is not None:
+            try:
+                return pool.submit(call)
+            except RuntimeError:  # closed in between
+                pass
+        failed: Future[Any] = Future()
+        failed.set_exception(DeviceGoneError(self.name, self._gone))
+        return failed
+
+    def device_error(self, error: Exception) -> DeviceError | None:
+        """Return what *error*, raised by a kernel, means in our terms, or None if it is not ours.
+
+        Subclasses know how their framework says "out of memory" and "the card is lost".
+        """
+        del error
+        return None
+
+    def _choose(self, kernel: Any) -> Callable[..., Any]:
+        if self._gone:
+            raise DeviceGoneError(self.name, self._gone)
+        generation = self._registry.generation
+        if isinstance(kernel, str):
+            fitting, refused = fitting_kernels(kernel, self, "", self._registry)
+            if not fitting:
+                raise NoKernelError(kernel, self.name, refused)
+        elif isinstance(kernel, Kernel):
+            if reason := kernel.why_not_on(self):
+                raise NoKernelError(kernel.op, self.name, {kernel.title: reason})
+            fitting = (kernel,)
+        elif callable(kernel):
+            return kernel  # not kept: there may be any number of them
+        else:
+            msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
+            raise TypeError(msg)
+        function = self._dispatcher(fitting)
+        self._registry.watch(self)
+        with self._lock:
+            # A change meanwhile has cleared the choices; what was chosen serves this call only.
+            if generation == self._registry.generation and not self._gone:
+                self._choices[kernel] = function
+        return function
+
+    def _dispatcher(self, kernels: Sequence[Kernel]) -> Callable[..., Any]:
+        rows = [(kernel.predicate, self._callable(kernel)) for kernel in kernels]
+        if rows[0][0] is None:
+            return rows[0][1]
+        tried = tuple(kernels)
+
+        def dispatch(device: Device, *args: Any, **kwargs: Any) -> Any:
+            for takes, function in rows:
+                if takes is None or takes(device, *args, **kwargs):
+                    return function(device, *args, **kwargs)
+            raise refusals(tried, device, args, kwargs)
+
+        return dispatch
+
+    def _callable(self, kernel: Kernel) -> Callable[..., Any]:
+        if kernel.thread_safe and not kernel.stateful:
+            return kernel.function
+        turn = threading.RLock()  # a kernel may call itself
+
+        def serialised(device: Device, *args: Any, **kwargs: Any) -> Any:
+            with turn:
+                if not kernel.stateful:
+                    return kernel.function(device, *args, **kwargs)
+                instance = device.op_segment.find_or_create(
+                    _DEFAULT_SESSION, kernel, lambda: kernel.function(device)
+                )
+                return instance(device, *args, **kwargs)
+
+        return serialised
+
+    def kernels_changed(self) -> None:
+        """Forget which kernel was chosen for which operation."""
+        with self._lock:
+            if not self._gone:
+                self._choices = {}
+
+    # --- memory and state ---------------------------------------------------------------------
+
+    def allocate(self, shape: Sequence[int], dtype: str) -> Any:
+        """Return a new array of that shape and dtype in `memory_device`'s memory, unset.
+
+        Args:
+            shape: Its dimensions.
+            dtype: A numpy dtype's name, such as ``"float32"``.
+
+        Returns:
+            A numpy array on the host; a torch tensor where torch reaches the memory.
+
+        Raises:
+            OutOfMemoryError: There is too little memory left.
+        """
+        if self.memory_device is not self:
+            return self.memory_device.allocate(shape, dtype)
+        import numpy as np
+
+        return np.empty(tuple(shape), dtype)
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return what is known of its memory, in bytes; ``limit`` is always there."""
+        return {"limit": self.attributes.memory_limit}
+
+    def synchronize(self) -> None:
+        """Wait until everything queued so far is done.
+
+        Raises:
+            DeviceGoneError: The device is gone.
+        """
+        self.refresh_status()
+
+    def refresh_status(self) -> None:
+        """Look whether the device still works.
+
+        Raises:
+            DeviceGoneError: It does not.
+        """
+        if self._gone:
+            raise DeviceGoneError(self.name, self._gone)
+
+    # --- its end ------------------------------------------------------------------------------
+
+    @property
+    def gone(self) -> str:
+        """Why it refuses everything; empty as long as it does not."""
+        return self._gone
+
+    def retire(self, reason: str) -> None:
+        """Refuse everything from now on; calls in flight finish."""
+        with self._lock:
+            if self._gone:
+                return
+            self._gone = reason
+            self._choices = _Gone(self.name, reason)
+
+    def lose(self, reason: str) -> None:
+        """Retire this device and all others on its card, since the card does not answer."""
+        self.retire(reason)
+        if self.physical_id is not None:
+            cards.lose(self.physical_id, reason)
+
+    def close(self) -> None:
+        """Cancel what waits, let what runs finish, drop all state; closing twice is harmless."""
+        self.retire("it was closed")
+        with self._lock:
+            pool, self._pool = self._pool, None
+            resources, self._resources = self._resources, None
+            segment, self._segment = self._segment, None
+        if pool is not None:
+            pool.close()
+        if segment is not None:
+            segment.clear()
+        if resources is not None:
+            resources.clear()
+
+    def link_memory(self, device: Device | None) -> None:
+        """Say in whose memory the arguments lie; the manager does that."""
+        self._memory_device = device
+
+    def was_opened_before_fork(self) -> bool:
+        """Return, in a forked child, whether the parent had opened a driver's context."""
+        return False
+
+    def after_fork(self) -> None:
+        """Start anew in a forked child, or retire if a driver's context was inherited."""
+        self._lock = threading.Lock()
+        self._pool = None
+        if self.was_opened_before_fork():
+            self.retire("it was opened before this process was forked")
+        self.kernels_changed()
+
+    def __repr__(self) -> str:
+        state = f", gone: {self._gone}" if self._gone else ""
+        return f"<{type(self).__name__} {self.name}{state}>"

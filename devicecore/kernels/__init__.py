@@ -1,0 +1,17 @@
+"""Kernels: functions that compute one operation on a kind of device, and how one is chosen."""
+
+from devicecore.kernels.choice import fitting_kernels, get_kernel, refusals
+from devicecore.kernels.kernel import Exactness, Kernel, KernelHost
+from devicecore.kernels.registry import KernelRegistry, default_kernels, kernel
+
+__all__ = [
+    "Exactness",
+    "Kernel",
+    "KernelHost",
+    "KernelRegistry",
+    "default_kernels",
+    "fitting_kernels",
+    "get_kernel",
+    "kernel",
+    "refusals",
+]

@@ -1,0 +1,103 @@
+"""`Kernel`: a function that computes one operation on a kind of device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Exactness = Literal["exact", "lsb1", "tolerance", "close"]
+"""How near a kernel comes to the CPU's answer, from the same bits to about the same."""
+
+
+class KernelHost(Protocol):
+    """What a kernel needs to know of a device to fit it."""
+
+    name: str
+    device_type: str
+    torch_device: str | None
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that came with the device's own factory."""
+
+
+@frozen(eq=False)
+class Kernel:
+    """A function that computes one operation on a kind of device.
+
+    Attributes:
+        op: The operation, such as ``"cv2.resize"``.
+        function: ``function(device, *args, **kwargs)``; for a stateful kernel a class or function
+            that takes the device and returns that function.
+        device_type: The device type that it runs on.
+        framework: Or the framework whose devices it runs on: ``"torch"`` fits every device with a
+            ``torch_device``. A kernel from `DeviceFactory.kernels` may leave out both.
+        priority: Of several that fit, the highest goes first.
+        label: A kernel with a label is taken only when that label is asked for.
+        pure: Whether it may be tried again elsewhere: it changes nothing but its result.
+        supports: ``supports(device, *args, **kwargs)``: whether it can take these arguments.
+        exactness: How near it comes to the CPU's answer, or a function of the same arguments as
+            *function* that says so. An unlabelled choice takes only ``"exact"``.
+        thread_safe: Whether calls may overlap on one device.
+        stateful: Whether it keeps state between calls; one instance is kept for each session.
+        reads_host: Whether it reads host memory although its device has memory of its own.
+    """
+
+    op: str
+    function: Callable[..., Any] = field(repr=False)
+    device_type: str | None = None
+    framework: str | None = None
+    priority: int = 0
+    label: str = ""
+    pure: bool = True
+    supports: Callable[..., bool] | None = field(default=None, repr=False)
+    exactness: Exactness | Callable[..., Exactness] = "exact"
+    thread_safe: bool = True
+    stateful: bool = False
+    reads_host: bool = False
+
+    @property
+    def title(self) -> str:
+        """The operation, with the label and whom it is for, for messages."""
+        label = f"[{self.label}]" if self.label else ""
+        return f"{self.op}{label} for {self.device_type or self.framework or 'its own factory'}"
+
+    def __call__(self, device: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run the function itself, without looking whether it fits *device*."""
+        return self.function(device, *args, **kwargs)
+
+    def why_not_on(self, device: KernelHost) -> str:
+        """Return why it does not run on *device*, or an empty string."""
+        if self.device_type is not None and self.device_type != device.device_type:
+            return f"it is for {self.device_type}"
+        if self.framework == "torch" and device.torch_device is None:
+            return "it is for devices that torch can use"
+        return ""
+
+    def refusal(self, device: KernelHost, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Return why it does not take these arguments, or an empty string."""
+        if self.supports is not None and not self.supports(device, *args, **kwargs):
+            return "it does not support these arguments"
+        if callable(self.exactness) and not self.label:
+            promised = self.exactness(device, *args, **kwargs)
+            if promised != "exact":
+                return f"it is only {promised} for these arguments"
+        return ""
+
+    @property
+    def predicate(self) -> Callable[..., bool] | None:
+        """The function of a call's arguments that `refusal` puts into words; None takes all."""
+        if self.supports is None and not self._promises_by_call:
+            return None
+        if not self._promises_by_call:
+            return self.supports
+        return lambda device, *args, **kwargs: not self.refusal(device, args, kwargs)
+
+    @property
+    def _promises_by_call(self) -> bool:
+        """Whether the exactness has to be asked for; who names a label has accepted any."""
+        return callable(self.exactness) and not self.label

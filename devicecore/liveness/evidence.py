@@ -1,0 +1,148 @@
+"""Evidence kept on disk, so that the next process need not probe again.
+
+A piece of evidence is worth something only where it was gathered: its key covers the packages, the
+driver, the devices, the variables that hide devices, the loader's path, the environment's prefix
+and the user. Failures are forgotten sooner than successes, since people mend them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from devicecore import config
+from devicecore.optional import package_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LIVE_FOR_S = 24 * 3600.0
+OTHERWISE_FOR_S = 600.0
+
+# What drivers say of themselves and of the cards, where a file says it.
+_DRIVER_FILES = (
+    "/proc/driver/nvidia/version",
+    "/sys/module/amdgpu/version",
+    "/sys/module/xe/version",
+)
+_CARD_PATTERNS = (
+    ("/proc/driver/nvidia/gpus", "*/information"),
+    ("/dev", "nvidia[0-9]*"),
+    ("/dev/dri", "renderD*"),
+    ("/dev", "kfd"),
+)
+
+
+class EvidenceCache:
+    """Evidence in one folder, a file for each key.
+
+    A folder that cannot be written costs the next process a probe, never this one an error.
+
+    Args:
+        folder: Where; None for ``evidence`` in the cache folder of the configuration.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    @property
+    def folder(self) -> Path:
+        """Where the evidence is kept."""
+        return config.load().cache_dir / "evidence" if self._folder is None else self._folder
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the evidence under *key*, or None where there is none or it is too old."""
+        try:
+            kept = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+            age = time.time() - kept["time"]
+            report: dict[str, Any] = kept["report"]
+            live = report["liveness"]["state"] == "live"
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return report if 0 <= age < (LIVE_FOR_S if live else OTHERWISE_FOR_S) else None
+
+    def put(self, key: str, report: dict[str, Any]) -> None:
+        """Keep *report* under *key*, in place at once or not at all."""
+        folder = self.folder
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump({"time": time.time(), "report": report}, file)
+                Path(name).replace(folder / f"{key}.json")
+            except OSError:
+                Path(name).unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """Delete all evidence."""
+        with suppress(OSError):
+            for file in self.folder.glob("*.json"):
+                file.unlink(missing_ok=True)
+
+
+def evidence_key(subject: str, packages: Iterable[str], *versions: str) -> str:
+    """Return the key of evidence about *subject* as things are now.
+
+    Args:
+        subject: What is probed, such as a factory and a framework.
+        packages: Top-level modules whose installation decides the answer.
+        versions: Whatever else decides it, such as the version of a plug-in's distribution.
+    """
+    settings = config.load()
+    facts = [
+        subject,
+        *versions,
+        sys.prefix,
+        sys.executable or "",
+        sys.version,
+        str(os.getuid() if hasattr(os, "getuid") else ""),
+        *(f"{name}={value}" for name, value in sorted(settings.visible.items())),
+        *settings.library_path,
+        *(_package_stamp(package) for package in sorted(set(packages))),
+        *(_text(Path(name)) for name in _DRIVER_FILES),
+        *_cards(),
+    ]
+    return sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _package_stamp(package: str) -> str:
+    folder = package_dir(package)
+    if folder is None:
+        return f"{package}: not installed"
+    # An upgrade rewrites these; reading metadata would cost ten times as much.
+    stamps = [
+        f"{file.name}:{status.st_mtime_ns}:{status.st_size}"
+        for file in (folder / "__init__.py", folder / "version.py", folder / "_version.py")
+        if (status := _status(file)) is not None
+    ]
+    return f"{package}: {folder} {' '.join(stamps)}"
+
+
+def _status(file: Path) -> os.stat_result | None:
+    try:
+        return file.stat()
+    except OSError:
+        return None
+
+
+def _cards() -> list[str]:
+    cards = []
+    for folder, pattern in _CARD_PATTERNS:
+        with suppress(OSError):
+            cards += [f"{path}={_text(path)}" for path in sorted(Path(folder).glob(pattern))]
+    return cards
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    except OSError:
+        return ""

@@ -1,0 +1,202 @@
+"""Run a foreign probe where it can do no harm: in a child process, or at least in a thread.
+
+A probe may raise, hang, print, return nonsense or kill its process. Whatever it does, the caller
+gets a `Report` within the time-out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attrs import evolve, frozen
+
+from devicecore.errors import shorten
+from devicecore.liveness.state import Liveness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Self
+
+_DETAIL_CHARACTERS = 4000
+# The child finds everything where the parent does, whatever the parent did to its path.
+_BOOT = """\
+import json, sys
+job = json.load(sys.stdin)
+sys.path[:] = job["path"]
+from devicecore.liveness.child import answer
+answer(job)
+"""
+
+
+class Prober(Protocol):
+    """What a probe is asked of; factories are it."""
+
+    priority: int | None
+
+    def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+        """Return whether *framework* works on this machine; with *deep*, run something."""
+
+
+@frozen
+class Report:
+    """What a probe brought home.
+
+    Attributes:
+        liveness: The probe's answer, or what became of the probe.
+        priority: The priority that the factory states, or None.
+    """
+
+    liveness: Liveness
+    priority: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads."""
+        return {"liveness": self.liveness.to_json(), "priority": self.priority}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return the report that `to_json` wrote.
+
+        Raises:
+            KeyError: Something is missing.
+            TypeError: Something is of another type.
+            ValueError: A value is none that it can have.
+        """
+        return cls(Liveness.from_json(data["liveness"]), data["priority"])
+
+
+def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
+    """Ask *prober* right here, and turn whatever it does into a report."""
+    started = time.perf_counter()
+    priority = None
+    try:
+        stated = prober.priority
+        priority = stated if isinstance(stated, int) else None
+        liveness = prober.probe(framework, deep=deep)
+    except Exception as error:  # noqa: BLE001 - a factory may raise anything
+        liveness = failure(error)
+    if not isinstance(liveness, Liveness):
+        liveness = _broken(f"its probe returned {shorten(repr(liveness), 80)}, not a Liveness")
+    return Report(evolve(liveness, seconds=time.perf_counter() - started), priority)
+
+
+def failure(error: BaseException) -> Liveness:
+    """Return the liveness of what raised *error*, with its whole traceback as the detail."""
+    import traceback
+
+    detail = "".join(traceback.format_exception(error))[-_DETAIL_CHARACTERS:]
+    return Liveness("broken", reason=_one_line(error), detail=detail)
+
+
+def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s: float) -> Report:
+    """Ask in a thread of this process: it may hang, but it can still kill the process.
+
+    A thread cannot be stopped, so one that hangs stays behind.
+    """
+    reports: list[Report] = []
+
+    def work() -> None:
+        try:
+            reports.append(ask(prober(), framework))
+        except Exception as error:  # noqa: BLE001 - building a factory may raise anything
+            reports.append(Report(failure(error)))
+
+    thread = threading.Thread(target=work, name="devicecore-probe", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return reports[0] if reports else Report(_timed_out(timeout_s))
+
+
+def ask_in_child(target: str, framework: str | None, timeout_s: float) -> Report:
+    """Ask the factory that *target* names, as ``"module:Class"``, in a child process."""
+    started = time.perf_counter()
+    with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as folder:
+        result, noise = Path(folder, "report.json"), Path(folder, "stderr")
+        job = {
+            "path": sys.path,
+            "target": target,
+            "framework": framework,
+            "result": str(result),
+        }
+        code = _run(json.dumps(job), noise, timeout_s)
+        # What was written counts even if the process then died: runtimes often crash on their way out.
+        report = _read(result)
+        said = noise.read_text(encoding="utf-8", errors="replace")[-_DETAIL_CHARACTERS:]
+    if report is None:
+        liveness = _timed_out(timeout_s) if code is None else _broken(_how_it_ended(code))
+        seconds = time.perf_counter() - started
+        report = Report(evolve(liveness, detail=said.strip(), seconds=seconds))
+    return report
+
+
+def _run(job: str, noise: Path, timeout_s: float) -> int | None:
+    """Return the child's exit code, or None if it had to be stopped."""
+    with noise.open("wb") as stderr:
+        # A session of its own, so that whatever it started is stopped with it.
+        child = subprocess.Popen(  # noqa: S603 - our own interpreter with our own text
+            [sys.executable, "-X", "faulthandler", "-c", _BOOT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            child.communicate(job, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            _kill(child)
+    return child.returncode
+
+
+def _kill(child: subprocess.Popen[str]) -> None:
+    with suppress(OSError):  # it and all it started may be gone already
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, signal.SIGKILL)
+        else:
+            child.kill()
+    child.wait()
+
+
+def _read(result: Path) -> Report | None:
+    try:
+        return Report.from_json(json.loads(result.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        return Report(_broken(f"its probe's report cannot be read: {error}"))
+
+
+def _how_it_ended(code: int) -> str:
+    if code < 0:
+        with suppress(ValueError):
+            return f"its probe was killed by {signal.Signals(-code).name}"
+    return f"its probe ended with exit code {code} and no answer"
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return shorten(f"{type(error).__name__}: {text}" if text else type(error).__name__, 300)
+
+
+def _broken(reason: str) -> Liveness:
+    return Liveness("broken", reason=reason)
+
+
+def _timed_out(timeout_s: float) -> Liveness:
+    return Liveness(
+        "timed_out",
+        reason=f"its probe did not answer within {timeout_s:g} s",
+        fix="DEVICECORE_PROBE_TIMEOUT=60 gives every probe 60 s",
+    )

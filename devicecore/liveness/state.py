@@ -1,0 +1,111 @@
+"""`Liveness`: the answer of a probe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from attrs import asdict, field, frozen
+from attrs.validators import in_
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+State = Literal[
+    "live",
+    "untried",
+    "absent",
+    "missing",
+    "broken",
+    "excluded",
+    "shadowed",
+    "timed_out",
+    "version_mismatch",
+]
+Evidence = Literal["metadata", "opened", "ran"]
+
+
+@frozen
+class PhysicalDevice:
+    """A piece of hardware that a probe saw, without opening it here.
+
+    Attributes:
+        device_type: The type whose factory saw it.
+        index: Its number for that type's runtime.
+        physical_id: Its UUID or PCI id; devices of several types on one card share it.
+        description: One line for a person, such as ``"NVIDIA H200"``.
+        device_class: ``"CPU"``, ``"GPU"`` or ``"NPU"``.
+        memory_bytes: Its memory in bytes, 0 where unknown.
+        numa_node: The NUMA node that it hangs on, or None.
+        details: Further facts as text, such as ``{"compute_capability": "9.0"}``.
+    """
+
+    device_type: str
+    index: int
+    physical_id: str | None = None
+    description: str = ""
+    device_class: str = "GPU"
+    memory_bytes: int = 0
+    numa_node: int | None = None
+    details: Mapping[str, str] = field(factory=dict, converter=dict, hash=False)
+
+
+@frozen
+class Liveness:
+    """Whether something works, how that is known, and why not.
+
+    Attributes:
+        state: ``live``: works. ``untried``: may work, nothing was run. ``absent``: this machine has
+            no such hardware. ``missing``: the hardware is there or cannot be told, a package or
+            driver is not. ``broken``: all is there and it does not work. ``excluded``: the user
+            left it out. ``shadowed``: works, and another factory of its type goes first.
+            ``timed_out``: the probe was stopped. ``version_mismatch``: the plug-in wants another
+            devicecore.
+        evidence: ``metadata``: files were read. ``opened``: a runtime answered. ``ran``: something
+            was computed, and was right.
+        reason: Why, in one line.
+        detail: All there is to know, such as what a framework said; may have many lines.
+        fix: What to do, as a command where there is one.
+        frameworks: The same for each framework, ``torch`` or ``onnx``, where they differ.
+        seconds: How long it took to find out.
+        devices: The hardware that was seen.
+    """
+
+    state: State = field(validator=in_(get_args(State)))
+    evidence: Evidence = field(default="metadata", validator=in_(get_args(Evidence)))
+    reason: str = ""
+    detail: str = ""
+    fix: str = ""
+    frameworks: Mapping[str, Liveness] = field(factory=dict, converter=dict, hash=False)
+    seconds: float = field(default=0.0, eq=False)
+    devices: tuple[PhysicalDevice, ...] = field(default=(), converter=tuple)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is known to work because something ran."""
+        return self.state == "live" and self.evidence == "ran"
+
+    def of(self, framework: str | None) -> Liveness:
+        """Return the liveness for *framework*; the overall one where the two do not differ."""
+        return self if framework is None else self.frameworks.get(framework, self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Liveness:
+        """Return the liveness that `to_json` wrote.
+
+        Raises:
+            TypeError: *data* has other keys.
+            ValueError: A value is none that it can have.
+        """
+        return cls(
+            **{
+                **data,
+                "frameworks": {
+                    name: cls.from_json(part) for name, part in data.get("frameworks", {}).items()
+                },
+                "devices": tuple(PhysicalDevice(**device) for device in data.get("devices", ())),
+            }
+        )

@@ -1,0 +1,11 @@
+"""Device names: values that say which device is meant, as TensorFlow writes them."""
+
+from devicecore.names.device_name import DeviceName
+from devicecore.names.types import (
+    DEVICE_CLASSES,
+    DEVICE_TYPES,
+    PROVIDER_TYPES,
+    canonical_type,
+)
+
+__all__ = ["DEVICE_CLASSES", "DEVICE_TYPES", "PROVIDER_TYPES", "DeviceName", "canonical_type"]
