@@ -13,7 +13,7 @@ from pathlib import Path
 
 from devicecore.ort.elf import needs_of
 
-_NOT_FOUND = re.compile(r"^(?P<library>[^:\s]+): cannot open shared object file")
+_NOT_FOUND = re.compile(r"(?P<library>[^:\s]+): cannot open shared object file")
 
 # What brings a library, by its name up to ".so"; "{major}" is the CUDA that it belongs to.
 _BRINGS = {
@@ -76,10 +76,15 @@ def _cannot_load(name: str) -> str:
     try:
         handle = ctypes.CDLL(name)
     except OSError as error:
-        found = _NOT_FOUND.match(str(error))
-        return found["library"] if found else name
+        named = libraries_named_in(str(error))
+        return named[0] if named else name
     _ctypes.dlclose(handle._handle)  # noqa: SLF001 - ctypes has no public way to let go
     return ""
+
+
+def libraries_named_in(text: str) -> tuple[str, ...]:
+    """Return the libraries that *text*, from the loader or a driver, says could not be found."""
+    return tuple(dict.fromkeys(match["library"] for match in _NOT_FOUND.finditer(text)))
 
 
 def wheel_libraries() -> dict[str, Path]:

@@ -1,7 +1,8 @@
 """What ONNX Runtime says while something is tried, as text and not on the user's terminal.
 
-Since version 1.32 it can call us for each message. Before, it wrote to file descriptor 2, and the
-reason why a provider failed stood nowhere else; that descriptor then goes to a file for a moment.
+Since version 1.32 it can call us for each message. Before, it wrote to file descriptor 2, as
+drivers still do, and the reason why a provider failed stood nowhere else; that descriptor then goes
+to a file for a moment.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import sys
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from attrs import define, field
@@ -26,24 +27,29 @@ _WARNING = 2  # ONNX Runtime's number; lower ones are for its developers
 
 
 @contextmanager
-def captured_log() -> Iterator[list[str]]:
+def captured_log(*, native: bool = False) -> Iterator[list[str]]:
     """Collect ONNX Runtime's messages of the calling thread into the list that this gives.
 
     The list is complete when the block ends. Messages of the runtime's own threads cannot be caught
     this way and still go to stderr; so do other Python threads' messages, as they would without us.
     A logger callback that the program had set is gone afterwards: the runtime does not tell it.
 
+    Args:
+        native: Also collect whatever else the process writes to file descriptor 2, since drivers
+            know no logger. That takes other threads' output with it, so only for a moment.
+
     Raises:
         MissingDependencyError: ONNX Runtime is not installed.
     """
     ort = require("onnxruntime", extra="onnx")
     lines: list[str] = []
-    if hasattr(ort, "set_default_logger_callback"):
-        with _CALLBACK.collect(lines, ort):
-            yield lines
-    else:
-        with _DESCRIPTOR.collect(lines):
-            yield lines
+    calls_back = hasattr(ort, "set_default_logger_callback")
+    with ExitStack() as stack:
+        if native or not calls_back:
+            stack.enter_context(_DESCRIPTOR.collect(lines))
+        if calls_back:
+            stack.enter_context(_CALLBACK.collect(lines, ort))
+        yield lines
 
 
 @define

@@ -63,7 +63,7 @@ def register(library: Path | str) -> tuple[str, ...]:
         raise NotLiveError(path.name, "version_mismatch", reason, "pip install 'onnxruntime>=1.23'")
     if any(_is_from(device, path) for device in ort.get_ep_devices()):
         return ()
-    with captured_log() as log:
+    with captured_log(native=True) as log:
         try:
             # The path is the name, so the runtime itself refuses a second registration.
             ort.register_execution_provider_library(str(path), str(path))
@@ -108,7 +108,7 @@ def native_device(provider: str, index: int) -> Any:
         return devices[index]
     hardware = {f"{device.device.type.name} of {device.device.vendor}": None for device in offered}
     found = f"{len(devices)} devices" if devices else "no device"
-    reason = f"it offers {found} for the hardware here: {', '.join(hardware) or 'unknown'}"
+    reason = f"registered, but it offers {found} for the hardware here: {', '.join(hardware) or 'unknown'}"
     raise NotLiveError(provider, "absent", reason)
 
 

@@ -12,7 +12,8 @@ from attrs import evolve
 from devicecore.errors import DeviceCoreError, MissingDependencyError, NotLiveError
 from devicecore.liveness import Liveness
 from devicecore.optional import require
-from devicecore.ort.libraries import install_hint, missing_libraries
+from devicecore.ort.libraries import install_hint, libraries_named_in, missing_libraries
+from devicecore.ort.log_capture import captured_log
 from devicecore.ort.package import (
     how_to_install,
     is_built_in,
@@ -116,23 +117,25 @@ def probe_provider(spec: SessionSpec) -> Liveness:
 def _files_of(spec: SessionSpec) -> Liveness:
     if spec.library is not None and ort_package() is not None:
         return library_metadata(Path(spec.library))
-    return provider_metadata(spec.provider, plugin=spec.is_plugin)
+    return provider_metadata(spec.provider, plugin=None if spec.is_plugin else False)
 
 
 def _tried(spec: SessionSpec) -> Liveness:
     entries = {} if spec.provider == CPU_PROVIDER else {_NO_CPU: "1"}
+    log: list[str] = []
     try:
         numpy = require("numpy", extra="onnx")
-        opened = open_session(tiny_model(), spec, threads=1, session_options=entries)
-        given = numpy.array(INPUT_VALUES, dtype=numpy.float32).reshape(ROWS, COLUMNS)
-        result = opened.run({INPUT: given})[OUTPUT]
+        with captured_log(native=True) as log:
+            opened = open_session(tiny_model(), spec, threads=1, session_options=entries)
+            given = numpy.array(INPUT_VALUES, dtype=numpy.float32).reshape(ROWS, COLUMNS)
+            result = opened.run({INPUT: given})[OUTPUT]
     except NotLiveError as error:
         state: State = _STATES.get(error.state, "broken")
-        return Liveness(state, "opened", error.reason, str(error), error.fix)
+        return Liveness(state, "opened", *_explained(error, log))
     except MissingDependencyError as error:
         return Liveness("missing", "metadata", str(error))
     except DeviceCoreError as error:
-        return Liveness("broken", "opened", str(error))
+        return Liveness("broken", "opened", str(error), "\n".join(log))
     answer = tuple(float(value) for value in result.ravel())
     if answer != expected_values():
         reason = "it computes wrong results"
@@ -140,3 +143,12 @@ def _tried(spec: SessionSpec) -> Liveness:
         return Liveness("broken", "ran", reason, detail)
     placed = f"{opened.live_nodes} of {opened.total_nodes} nodes of the probe's model"
     return Liveness("live", "ran", detail=placed)
+
+
+def _explained(error: NotLiveError, log: list[str]) -> tuple[str, str, str]:
+    """Return reason, detail and fix; a driver's own words say more than the error after them."""
+    missing = libraries_named_in("\n".join([error.reason, *log]))
+    package = ort_package()
+    fix = error.fix or install_hint(missing, package.cuda_version if package else "")
+    absent = f"{', '.join(missing)} cannot be loaded: " if missing else ""
+    return absent + error.reason, "\n".join(log), fix

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from devicecore.ort.spec import SessionSpec
 
-_CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
+_CODE = re.compile(r"^.*\[ONNXRuntimeError\] : \d+ : \w+ : ")
+_PLACE = re.compile(r"^/\S+\.(?:cc|cpp|h):\d+ .* was false\. (?=\S)")
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|OUT_OF_MEMORY|Failed to allocate memory|bad_alloc|ALLOC_FAILED", re.IGNORECASE
 )
@@ -23,8 +24,9 @@ _OF_THE_MODEL = frozenset({"InvalidGraph", "NoSuchFile", "NoModel"})
 
 
 def message_of(error: BaseException) -> str:
-    """Return what *error* says, in one line and without ONNX Runtime's own code in front."""
-    return " ".join(_CODE.sub("", str(error).strip()).split())
+    """Return what *error* says, in one line, without codes and places in ONNX Runtime's source."""
+    text = " ".join(str(error).split())
+    return _PLACE.sub("", _CODE.sub("", text))
 
 
 def opening_error(
