@@ -55,8 +55,7 @@ class InvalidDeviceNameError(DeviceCoreError, ValueError):
 
     def _parts(self) -> tuple[str, ...]:
         return (
-            f"{shorten(self.text, 80)!r} is not a device name: "
-            f"{self.reason} (at position {self.position})",
+            f"{shorten(self.text, 80)!r} is no device name: {self.reason}, at {self.position}",
             "names look like 'cuda:1', 'GPU:0' or '/job:worker/replica:0/task:3/device:CUDA:1'",
             f"did you mean {self.suggestion!r}?" if self.suggestion else "",
         )

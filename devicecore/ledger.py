@@ -93,7 +93,7 @@ class Ledger:
 
     @contextmanager
     def limited_to(self, budget: int) -> Iterator[None]:
-        """Allow *budget* moves inside the block, for the caller's thread or task; 0 forbids them."""
+        """Allow *budget* moves inside the block, for this thread or task; 0 forbids them."""
         token = self._limits.set((*self._limits.get(), _Limit(budget)))
         try:
             yield

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import Protocol
+
+from devicecore.fork import rearm_after_fork
 
 
 class OnCard(Protocol):
@@ -13,19 +16,39 @@ class OnCard(Protocol):
         """Refuse everything from now on, because of *reason*."""
 
 
-_lost: dict[str, str] = {}
-_devices: dict[str, weakref.WeakSet[OnCard]] = {}
+class Cards:
+    """Which devices share a card, and which cards are lost."""
+
+    def __init__(self) -> None:
+        self._devices: dict[str, weakref.WeakSet[OnCard]] = {}
+        self._lost: dict[str, str] = {}
+        self._lock = threading.Lock()
+        rearm_after_fork(self)
+
+    def join(self, device: OnCard, physical_id: str) -> None:
+        """Put *device* on a card, which may be lost already."""
+        with self._lock:
+            self._devices.setdefault(physical_id, weakref.WeakSet()).add(device)
+            reason = self._lost.get(physical_id)
+        if reason is not None:
+            device.retire(reason)
+
+    def lose(self, physical_id: str, reason: str) -> None:
+        """Retire every device on the card, and every one that is still to come."""
+        with self._lock:
+            self._lost[physical_id] = reason
+            devices = list(self._devices.get(physical_id, ()))
+        for device in devices:
+            device.retire(reason)
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child."""
+        self._lock = threading.Lock()
 
 
-def join(device: OnCard, physical_id: str) -> None:
-    """Put *device* on a card, which may be lost already."""
-    _devices.setdefault(physical_id, weakref.WeakSet()).add(device)
-    if physical_id in _lost:
-        device.retire(_lost[physical_id])
+_cards = Cards()
 
 
-def lose(physical_id: str, reason: str) -> None:
-    """Retire every device on the card, and every one that is still to come."""
-    _lost[physical_id] = reason
-    for device in list(_devices.get(physical_id, ())):
-        device.retire(reason)
+def cards_of_process() -> Cards:
+    """Return the cards of this process."""
+    return _cards

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from devicecore.config import effective_cpu_count
-from devicecore.device import cards
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality
+from devicecore.device.cards import cards_of_process
+from devicecore.device.choices import DEFAULT_SESSION, NoChoices, dispatcher
 from devicecore.device.pool import TaskPool
 from devicecore.errors import DeviceGoneError, InvalidDeviceNameError, NoKernelError
 from devicecore.fork import rearm_after_fork
-from devicecore.kernels import Kernel, default_kernels, fitting_kernels, refusals
+from devicecore.kernels import Kernel, default_kernels, fitting_kernels
 from devicecore.names import DeviceName
 from devicecore.resources import OpSegment, ResourceMgr
 
@@ -23,20 +24,6 @@ if TYPE_CHECKING:
     from devicecore.errors import DeviceError
     from devicecore.kernels import KernelRegistry
     from devicecore.ort import SessionSpec
-
-_DEFAULT_SESSION = ""
-_lazy = threading.Lock()
-
-
-class _Gone(dict[Any, Any]):
-    """The choices of a device that is gone: each look-up says so."""
-
-    def __init__(self, device: str, reason: str) -> None:
-        self.device = device
-        self.reason = reason
-
-    def __missing__(self, key: object) -> NoReturn:
-        raise DeviceGoneError(self.device, self.reason)
 
 
 class Device:
@@ -109,7 +96,7 @@ class Device:
         self._memory_device: Device | None = None
         self._registry = registry or default_kernels()
         self._threads = threads
-        self._choices: dict[Any, Callable[..., Any]] = {}
+        self._choices: dict[Any, Callable[..., Any] | None] = {}
         self._gone = ""
         self._pool: TaskPool | None = None
         self._resources: ResourceMgr | None = None
@@ -117,7 +104,7 @@ class Device:
         self._lock = threading.Lock()
         rearm_after_fork(self)
         if physical_id is not None:
-            cards.join(self, physical_id)
+            cards_of_process().join(self, physical_id)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -144,18 +131,19 @@ class Device:
     def resource_mgr(self) -> ResourceMgr:
         """State that its kernels keep between calls."""
         if self._resources is None:
-            with _lazy:
-                self._resources = self._resources or ResourceMgr()
+            with self._lock:
+                if self._resources is None:
+                    self._resources = ResourceMgr()
         return self._resources
 
     @property
     def op_segment(self) -> OpSegment:
         """Its stateful kernels, by session."""
         if self._segment is None:
-            with _lazy:
+            with self._lock:
                 if self._segment is None:
                     segment = OpSegment()
-                    segment.add_hold(_DEFAULT_SESSION)
+                    segment.add_hold(DEFAULT_SESSION)
                     self._segment = segment
         return self._segment
 
@@ -184,8 +172,10 @@ class Device:
         try:
             function = self._choices[kernel]
         except (KeyError, TypeError):  # new, or a callable that cannot be a key
-            function = self._choose(kernel)
+            function = None
         try:
+            if function is None:
+                function = self._choose(kernel)
             return function(self, *args, **kwargs)
         except Exception as error:
             known = self.device_error(error)
@@ -259,47 +249,18 @@ class Device:
                 raise NoKernelError(kernel.op, self.name, {kernel.title: reason})
             fitting = (kernel,)
         elif callable(kernel):
-            return kernel  # not kept: there may be any number of them
+            plain: Callable[..., Any] = kernel
+            return plain  # not kept: there may be any number of them
         else:
             msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
             raise TypeError(msg)
-        function = self._dispatcher(fitting)
+        function = dispatcher(fitting)
         self._registry.watch(self)
         with self._lock:
             # A change meanwhile has cleared the choices; what was chosen serves this call only.
             if generation == self._registry.generation and not self._gone:
                 self._choices[kernel] = function
         return function
-
-    def _dispatcher(self, kernels: Sequence[Kernel]) -> Callable[..., Any]:
-        rows = [(kernel.predicate, self._callable(kernel)) for kernel in kernels]
-        if rows[0][0] is None:
-            return rows[0][1]
-        tried = tuple(kernels)
-
-        def dispatch(device: Device, *args: Any, **kwargs: Any) -> Any:
-            for takes, function in rows:
-                if takes is None or takes(device, *args, **kwargs):
-                    return function(device, *args, **kwargs)
-            raise refusals(tried, device, args, kwargs)
-
-        return dispatch
-
-    def _callable(self, kernel: Kernel) -> Callable[..., Any]:
-        if kernel.thread_safe and not kernel.stateful:
-            return kernel.function
-        turn = threading.RLock()  # a kernel may call itself
-
-        def serialised(device: Device, *args: Any, **kwargs: Any) -> Any:
-            with turn:
-                if not kernel.stateful:
-                    return kernel.function(device, *args, **kwargs)
-                instance = device.op_segment.find_or_create(
-                    _DEFAULT_SESSION, kernel, lambda: kernel.function(device)
-                )
-                return instance(device, *args, **kwargs)
-
-        return serialised
 
     def kernels_changed(self) -> None:
         """Forget which kernel was chosen for which operation."""
@@ -362,13 +323,13 @@ class Device:
             if self._gone:
                 return
             self._gone = reason
-            self._choices = _Gone(self.name, reason)
+            self._choices = NoChoices(self.name, reason)
 
     def lose(self, reason: str) -> None:
         """Retire this device and all others on its card, since the card does not answer."""
         self.retire(reason)
         if self.physical_id is not None:
-            cards.lose(self.physical_id, reason)
+            cards_of_process().lose(self.physical_id, reason)
 
     def close(self) -> None:
         """Cancel what waits, let what runs finish, drop all state; closing twice is harmless."""

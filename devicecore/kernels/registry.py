@@ -93,7 +93,8 @@ class KernelRegistry:
 
     def watch(self, watcher: KernelWatcher) -> None:
         """Call ``watcher.kernels_changed()`` after every change; held weakly."""
-        self._watchers.add(watcher)
+        with self._lock:
+            self._watchers.add(watcher)
 
     def after_fork(self) -> None:
         """Take a lock of its own in a forked child."""

@@ -82,11 +82,13 @@ def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
     try:
         stated = prober.priority
         priority = stated if isinstance(stated, int) else None
-        liveness = prober.probe(framework, deep=deep)
+        answer: object = prober.probe(framework, deep=deep)
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
-        liveness = failure(error)
-    if not isinstance(liveness, Liveness):
-        liveness = _broken(f"its probe returned {shorten(repr(liveness), 80)}, not a Liveness")
+        answer = failure(error)
+    if isinstance(answer, Liveness):
+        liveness = answer
+    else:
+        liveness = _broken(f"its probe returned {shorten(repr(answer), 80)}, not a Liveness")
     return Report(evolve(liveness, seconds=time.perf_counter() - started), priority)
 
 
@@ -129,7 +131,7 @@ def ask_in_child(target: str, framework: str | None, timeout_s: float) -> Report
             "result": str(result),
         }
         code = _run(json.dumps(job), noise, timeout_s)
-        # What was written counts even if the process then died: runtimes often crash on their way out.
+        # What was written counts even if the process then died: runtimes crash on their way out.
         report = _read(result)
         said = noise.read_text(encoding="utf-8", errors="replace")[-_DETAIL_CHARACTERS:]
     if report is None:

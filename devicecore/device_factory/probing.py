@@ -1,0 +1,198 @@
+"""How a registered factory's liveness is found out: from files, from evidence, or by a probe."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from devicecore import config
+from devicecore.fork import rearm_after_fork
+from devicecore.liveness import Liveness
+from devicecore.liveness.evidence import EvidenceCache, evidence_key
+from devicecore.liveness.isolation import Report, ask, ask_in_child, ask_in_thread, failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from devicecore.device_factory.factory import DeviceFactory
+    from devicecore.device_factory.registration import Registration
+
+# Whatever a factory drives is in one of these, or comes with its own module.
+_FRAMEWORK_PACKAGES = ("torch", "onnxruntime", "onnxruntime_ep_openvino", "onnxruntime_ep_webgpu")
+_TIMEOUT_S = 10.0
+_LOCK_TIMEOUT_S = 120.0
+
+
+def load(registration: Registration) -> DeviceFactory:
+    """Import and build the factory; whatever that raises goes through."""
+    factory: Any = registration.factory
+    if isinstance(factory, str):
+        module, _, name = factory.partition(":")
+        factory = getattr(import_module(module), name)
+    made: DeviceFactory = factory()
+    return made
+
+
+class Examiner:
+    """Finds out whether registered factories are live, as cheaply as can be.
+
+    Args:
+        cache: Where evidence is kept between processes.
+    """
+
+    def __init__(self, cache: EvidenceCache | None = None) -> None:
+        self.cache = cache or EvidenceCache()
+
+    def examine(
+        self,
+        registration: Registration,
+        framework: str | None,
+        build: Callable[[], DeviceFactory],
+        *,
+        deep: bool,
+    ) -> Report:
+        """Return what is known of a factory; with *deep*, probe it if need be.
+
+        Args:
+            registration: The factory's registration.
+            framework: ``"torch"``, ``"onnx"``, or None for all.
+            build: Returns the factory in this process; not called for a foreign one that a child
+                can import.
+            deep: Whether a probe may be started.
+        """
+        settings = config.load()
+        if registration.device_type.upper() in settings.exclude:
+            reason = "DEVICECORE_EXCLUDE leaves it out"
+            return Report(Liveness("excluded", reason=reason))
+        if mismatch := _mismatch(registration):
+            return Report(mismatch)
+        timeout_s = settings.probe_timeout_s or _TIMEOUT_S
+        shallow = Report(Liveness("untried", reason="nothing was run yet"))
+        target = registration.target
+        if registration.trusted or target is None:
+            try:
+                factory = build()
+            except Exception as error:  # noqa: BLE001 - a factory may raise anything
+                return Report(failure(error))
+            timeout_s = settings.probe_timeout_s or factory.probe_timeout_s
+            if registration.trusted:
+                shallow = ask(factory, framework, deep=False)
+                if _is_settled(shallow.liveness, framework):
+                    return shallow
+            if target is None or factory.runs_here(framework):
+                if not deep:
+                    return shallow
+                return _on_top_of(shallow, ask_in_thread(build, framework, timeout_s))
+        key = _key(registration, framework)
+        found = self._kept(key)
+        if found is None and deep:
+            with _one_process_at_a_time(self.cache):
+                found = self._kept(key)  # another process may just have found out
+                if found is None:
+                    found = ask_in_child(target, framework, timeout_s)
+                    self.cache.put(key, found.to_json())
+        return shallow if found is None else _on_top_of(shallow, found)
+
+    def _kept(self, key: str) -> Report | None:
+        kept = self.cache.get(key)
+        with suppress(KeyError, TypeError, ValueError):  # another version may have written it
+            return None if kept is None else Report.from_json(kept)
+        return None
+
+
+def _key(registration: Registration, framework: str | None) -> str:
+    packages = {*_FRAMEWORK_PACKAGES}
+    if target := registration.target:
+        packages.add(target.partition(":")[0].partition(".")[0])
+    subject = "/".join((*registration.identity, framework or ""))
+    return evidence_key(subject, packages, registration.version)
+
+
+def _mismatch(registration: Registration) -> Liveness | None:
+    """Return why a plug-in cannot work with this devicecore, from its metadata alone."""
+    if not registration.requires:
+        return None
+    from packaging.specifiers import SpecifierSet
+
+    from devicecore import __version__
+
+    if SpecifierSet(registration.requires).contains(__version__, prereleases=True):
+        return None
+    return Liveness(
+        "version_mismatch",
+        reason=f"{registration.origin} wants devicecore {registration.requires}, "
+        f"and this is {__version__}",
+        fix=f"pip install --upgrade {registration.distribution} devicecore",
+    )
+
+
+def _is_settled(shallow: Liveness, framework: str | None) -> bool:
+    """Return whether looking was enough to know all that was asked."""
+    asked = [shallow.of(framework)] if framework else [shallow, *shallow.frameworks.values()]
+    return all(liveness.state != "untried" for liveness in asked)
+
+
+def _on_top_of(shallow: Report, deep: Report) -> Report:
+    """Return the deep report, calling nothing live that did not compute something.
+
+    What lives without any framework, as the host does, still lives if a framework's probe fails.
+    """
+    liveness = deep.liveness
+    if liveness.state == "live" and liveness.evidence != "ran":
+        reason = liveness.reason or "its probe ran nothing"
+        liveness = evolve(liveness, state="untried", reason=reason)
+    if shallow.liveness.is_live and not liveness.is_live:
+        frameworks = {
+            name: liveness if known.state == "untried" else known
+            for name, known in shallow.liveness.frameworks.items()
+        }
+        liveness = evolve(shallow.liveness, frameworks=frameworks, seconds=liveness.seconds)
+    return evolve(deep, liveness=liveness)
+
+
+class _Turn:
+    """How many probes of this process run behind the one file lock."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Start with no probe running, as a forked child does."""
+        self.guard = threading.Lock()
+        self.probes = 0
+        self.lock: Any = None
+
+
+_turn = _Turn()
+
+
+@contextmanager
+def _one_process_at_a_time(cache: EvidenceCache) -> Iterator[None]:
+    """Let other processes wait, so that a dozen workers do not all probe the same card.
+
+    Probes of one process run beside each other. A lock that cannot be had is no reason not to
+    probe.
+    """
+    from filelock import FileLock, Timeout
+
+    with _turn.guard:
+        if not _turn.probes:
+            with suppress(OSError, Timeout):
+                cache.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _turn.lock = FileLock(cache.folder / "probe.lock", thread_local=False)
+                _turn.lock.acquire(timeout=_LOCK_TIMEOUT_S)
+        _turn.probes += 1
+    try:
+        yield
+    finally:
+        with _turn.guard:
+            _turn.probes -= 1
+            if not _turn.probes and _turn.lock is not None:
+                with suppress(OSError):
+                    _turn.lock.release()
+                _turn.lock = None

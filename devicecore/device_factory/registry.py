@@ -1,0 +1,391 @@
+"""`FactoryRegistry`: all factories, the live one that goes first, and why the others do not."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from devicecore import config
+from devicecore.device.pool import run_into
+from devicecore.device_factory import making
+from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
+from devicecore.device_factory.probing import Examiner, load
+from devicecore.device_factory.registration import (
+    UNREGISTERED_PRIORITY,
+    Registration,
+    default_priority,
+)
+from devicecore.errors import NotLiveError, RegistrationError, UnknownDeviceError
+from devicecore.fork import rearm_after_fork
+from devicecore.liveness.isolation import Report, failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from devicecore.device import Device
+    from devicecore.liveness import Liveness
+
+_Question = tuple[Registration, "str | None"]
+
+
+@frozen
+class Candidate:
+    """One factory's standing: whether it is live, and why it is not the one taken.
+
+    Attributes:
+        registration: Which factory.
+        priority: Its priority.
+        liveness: Whether it is live; ``shadowed`` if it is, and another of its type goes first.
+        chosen: Whether it is the one that serves its type.
+        ties: Other factories of its type with the same priority; their names decide the order.
+    """
+
+    registration: Registration
+    priority: int
+    liveness: Liveness
+    chosen: bool = False
+    ties: tuple[str, ...] = ()
+
+
+class FactoryRegistry:
+    """Factories by device type; any number of them may share one, and the first live one serves it.
+
+    The order is the same on every machine: the user's (``DEVICECORE_PREFER``), then the higher
+    priority, then type, distribution and entry name. No factory is ever called with a lock held.
+
+    Args:
+        source: ``"module:function"`` that returns further registrations when first needed.
+        examiner: How liveness is found out; None for the usual way.
+    """
+
+    def __init__(self, source: str | None = None, *, examiner: Examiner | None = None) -> None:
+        self._source = source
+        self._examiner = examiner or Examiner()
+        self._registrations: dict[tuple[str, str, str], Registration] = {}
+        self._factories: dict[Registration, DeviceFactory] = {}
+        self._reports: dict[_Question, Future[Report]] = {}
+        # The live pick for each type and framework; read without the lock.
+        self._picks: dict[tuple[str, str | None], DeviceFactory] = {}
+        self._lock = threading.RLock()
+        rearm_after_fork(self)
+
+    # --- who is there -------------------------------------------------------------------------
+
+    def register(self, registration: Registration, *, override: bool = False) -> Registration:
+        """Add a factory; the same one again changes nothing.
+
+        Args:
+            registration: The factory.
+            override: Replace one of the same type, distribution and entry name.
+
+        Raises:
+            RegistrationError: Such a one is there already, or its type differs from a known one
+                only by case.
+        """
+        self._load_source()
+        with self._lock:
+            known = self._registrations.get(registration.identity)
+            if known == registration:
+                return known
+            if known is not None and not override:
+                raise RegistrationError(
+                    registration.device_type,
+                    f"{registration.origin} is registered already, as {known.factory!r}",
+                    "pass override=True to replace it",
+                )
+            for other in self._registrations.values():
+                if other.device_type.upper() == registration.device_type.upper() and (
+                    other.device_type != registration.device_type
+                ):
+                    raise RegistrationError(
+                        registration.device_type,
+                        f"it differs from {other.device_type!r} only by case",
+                        f"use {other.device_type!r}",
+                    )
+            if known is not None:
+                self._forget(known)
+            self._registrations[registration.identity] = registration
+            self._picks.clear()
+        return registration
+
+    def register_class(
+        self,
+        device_type: str,
+        factory: type[DeviceFactory],
+        priority: int | None = None,
+        *,
+        override: bool = False,
+    ) -> Registration:
+        """Register a factory class of this program.
+
+        Args:
+            device_type: The type that it makes.
+            factory: The class; its constructor takes no arguments.
+            priority: None for the factory's own, or TensorFlow's default of the type.
+            override: See `register`.
+
+        Raises:
+            RegistrationError: See `register`.
+        """
+        if priority is None:
+            priority = factory.priority
+        return self.register(
+            Registration(
+                device_type,
+                factory,
+                default_priority(device_type) if priority is None else priority,
+                factory.__module__,
+                factory.__qualname__,
+            ),
+            override=override,
+        )
+
+    def unregister(self, registration: Registration) -> None:
+        """Take a factory out of new picks; its devices keep their kernels until they are closed.
+
+        Raises:
+            RegistrationError: It is not registered.
+        """
+        with self._lock:
+            if self._registrations.get(registration.identity) != registration:
+                raise RegistrationError(registration.device_type, "it is not registered")
+            del self._registrations[registration.identity]
+            self._forget(registration)
+
+    def factories(self, device_type: str | None = None) -> tuple[Registration, ...]:
+        """Return the registrations, of one type or all, in their order."""
+        self._load_source()
+        with self._lock:
+            found = [
+                registration
+                for registration in self._registrations.values()
+                if device_type in (None, registration.device_type)
+            ]
+        prefer = config.load().prefer
+
+        def rank(registration: Registration) -> tuple[int, int, tuple[str, str, str]]:
+            upper = registration.device_type.upper()
+            wish = prefer.index(upper) if upper in prefer else len(prefer)
+            return (wish, -self.priority_of(registration), registration.identity)
+
+        return tuple(sorted(found, key=rank))
+
+    @property
+    def device_types(self) -> tuple[str, ...]:
+        """All registered types, in the order of their first factory."""
+        return tuple(dict.fromkeys(entry.device_type for entry in self.factories()))
+
+    def device_priority(self, device_type: str) -> int:
+        """Return the priority of the factory that goes first for a type, -1 if there is none."""
+        return max(
+            (self.priority_of(registration) for registration in self.factories(device_type)),
+            default=UNREGISTERED_PRIORITY,
+        )
+
+    def priority_of(self, registration: Registration) -> int:
+        """Return a factory's priority; a plug-in that does not state it is asked in a child."""
+        priority = registration.priority
+        if priority is None:
+            priority = self._report(registration, None, deep=True).priority
+        return default_priority(registration.device_type) if priority is None else priority
+
+    # --- who is live --------------------------------------------------------------------------
+
+    def get_factory(self, device_type: str, framework: str | None = None) -> DeviceFactory:
+        """Return the live factory of a type that goes first.
+
+        Args:
+            device_type: The type.
+            framework: Live for ``"torch"`` or ``"onnx"``; None for anything at all.
+
+        Raises:
+            UnknownDeviceError: Nobody registered the type.
+            NotLiveError: No factory of the type is live; says why the first one is not.
+        """
+        try:
+            return self._picks[device_type, framework]
+        except KeyError:
+            return self._pick(device_type, framework)
+
+    def _pick(self, device_type: str, framework: str | None) -> DeviceFactory:
+        registrations = self.factories(device_type)
+        if not registrations:
+            raise UnknownDeviceError(device_type, self.device_types)
+        for registration in registrations:
+            if self.liveness_of(registration, framework).is_live:
+                factory = self.build(registration)
+                with self._lock:
+                    if registration.identity in self._registrations:
+                        self._picks[device_type, framework] = factory
+                return factory
+        reasons = [self.liveness_of(entry, framework) for entry in registrations]
+        first = next((why for why in reasons if why.state != "absent"), reasons[0])
+        what = f"{device_type} for {framework}" if framework else device_type
+        raise NotLiveError(what, first.state, first.reason, first.fix)
+
+    def liveness_of(
+        self, registration: Registration, framework: str | None = None, *, deep: bool = True
+    ) -> Liveness:
+        """Return whether one factory is live; with *deep*, probe it if nothing is known yet."""
+        return self._report(registration, framework, deep=deep).liveness.of(framework)
+
+    def explain(self, what: str | None = None, *, deep: bool = False) -> list[Candidate]:
+        """Return every candidate in order, with the reason why it is or is not taken.
+
+        Args:
+            what: A device type; None for all.
+            deep: Probe what was not tried yet, all at once; otherwise only look, and use what is
+                known from before.
+        """
+        registrations = self.factories(what)
+        if not registrations:
+            return []
+        with ThreadPoolExecutor(len(registrations), "devicecore-explain") as threads:
+            found = list(
+                threads.map(lambda entry: self.liveness_of(entry, deep=deep), registrations)
+            )
+        served: set[str] = set()
+        candidates = []
+        for registration, liveness in zip(registrations, found, strict=True):
+            device_type = registration.device_type
+            standing = liveness
+            if liveness.state == "live" and device_type in served:
+                standing = evolve(liveness, state="shadowed", reason="another one goes first")
+            candidates.append(
+                Candidate(
+                    registration,
+                    self.priority_of(registration),
+                    standing,
+                    chosen=standing.state == "live",
+                    ties=self._ties(registration, registrations),
+                )
+            )
+            if standing.state == "live":
+                served.add(device_type)
+        return candidates
+
+    def refresh(self) -> None:
+        """Forget all evidence, so that the next question probes anew."""
+        with self._lock:
+            self._reports.clear()
+            self._picks.clear()
+        self._examiner.cache.forget()
+
+    def downgrade(self, registration: Registration, error: Exception) -> None:
+        """Call a factory broken, since its first real use failed although its probe did not."""
+        broken: Future[Report] = Future()
+        broken.set_result(Report(failure(error)))
+        with self._lock:
+            for question in [asked for asked in self._reports if asked[0] == registration]:
+                self._reports[question] = broken
+            self._reports[registration, None] = broken
+            self._picks.clear()
+
+    # --- making devices -----------------------------------------------------------------------
+
+    def add_devices(self, options: DeviceOptions, name_prefix: str) -> list[Device]:
+        """Make the devices of the first live factory of every type, the CPU's first.
+
+        A factory that fails costs only itself; the next live one of its type takes over.
+
+        Args:
+            options: Which devices.
+            name_prefix: What their names start with.
+
+        Raises:
+            NotLiveError: No CPU device could be made.
+        """
+        return making.add_devices(self, options, name_prefix)
+
+    def new_device(self, device_type: str, options: DeviceOptions, name_prefix: str) -> Device:
+        """Make one device of a type.
+
+        Raises:
+            UnknownDeviceError: Nobody registered the type.
+            NotLiveError: No factory of the type is live, or none made a device.
+        """
+        return making.new_device(self, device_type, options, name_prefix)
+
+    def build(self, registration: Registration) -> DeviceFactory:
+        """Return the factory of *registration*, imported and built once.
+
+        Whatever the import raises goes through.
+        """
+        with self._lock:
+            factory = self._factories.get(registration)
+        if factory is None:
+            made = load(registration)
+            with self._lock:
+                factory = self._factories.setdefault(registration, made)
+        return factory
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child, and leave probes that nobody finishes."""
+        self._lock = threading.RLock()
+        self._reports = {
+            question: report for question, report in self._reports.items() if report.done()
+        }
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _report(self, registration: Registration, framework: str | None, *, deep: bool) -> Report:
+        """Return what is known; whoever asks for a probe first makes it, the others wait."""
+        with self._lock:
+            known = self._reports.get((registration, None)) or self._reports.get(
+                (registration, framework)
+            )
+            mine = known is None and deep
+            if mine:
+                known = self._reports[registration, framework] = Future()
+        if known is not None and not mine and (deep or known.done()):
+            return known.result()
+
+        def examine() -> Report:
+            return self._examiner.examine(
+                registration, framework, lambda: self.build(registration), deep=deep
+            )
+
+        if known is None or not mine:
+            return examine()
+        run_into(known, examine)
+        return known.result()
+
+    def _forget(self, registration: Registration) -> None:
+        self._factories.pop(registration, None)
+        self._reports = {
+            question: report
+            for question, report in self._reports.items()
+            if question[0] != registration
+        }
+        self._picks.clear()
+
+    def _ties(self, registration: Registration, others: Iterable[Registration]) -> tuple[str, ...]:
+        return tuple(
+            other.origin
+            for other in others
+            if other != registration
+            and other.device_type == registration.device_type
+            and self.priority_of(other) == self.priority_of(registration)
+        )
+
+    def _load_source(self) -> None:
+        with self._lock:
+            source, self._source = self._source, None
+            if source is None:
+                return
+            module, _, name = source.partition(":")
+            for registration in getattr(import_module(module), name)():
+                self._registrations.setdefault(registration.identity, registration)
+
+
+_default = FactoryRegistry("devicecore.discovery:factories")
+DeviceFactory.default_registry = _default
+
+
+def default_registry() -> FactoryRegistry:
+    """Return the registry that `Registrar` fills and managers use unless told otherwise."""
+    return _default
