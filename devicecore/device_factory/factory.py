@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from devicecore.liveness import Liveness
 
@@ -36,13 +36,13 @@ class DeviceOptions:
         physical: The hardware that the probe saw; a registry fills it in for the factory.
     """
 
-    device_count: Mapping[str, int] = field(factory=dict, converter=dict, hash=False)
-    visible: Mapping[str, Sequence[int]] = field(factory=dict, converter=dict, hash=False)
-    filters: tuple[str, ...] = field(default=(), converter=tuple)
+    device_count: Mapping[str, int] = field(factory=dict, hash=False)
+    visible: Mapping[str, Sequence[int]] = field(factory=dict, hash=False)
+    filters: tuple[str, ...] = ()
     memory_limit: int | None = None
     threads: int | None = None
-    frameworks: tuple[str, ...] = field(default=(), converter=tuple)
-    physical: tuple[PhysicalDevice, ...] = field(default=(), converter=tuple)
+    frameworks: tuple[str, ...] = ()
+    physical: tuple[PhysicalDevice, ...] = ()
 
     def chosen(self, device_type: str, seen: Iterable[PhysicalDevice]) -> list[PhysicalDevice]:
         """Return those of *seen* that *visible* and *device_count* let through."""
@@ -60,11 +60,13 @@ class DeviceFactory(ABC):
     Attributes:
         device_type: The type that it makes.
         priority: The higher one goes first; None for TensorFlow's default of the type.
+        frameworks: What its devices can be live for: ``"torch"``, ``"onnx"``, both or neither.
         probe_timeout_s: Seconds that a deep probe may take.
     """
 
     device_type: ClassVar[str]
     priority: int | None = None
+    frameworks: tuple[str, ...] = ()
     probe_timeout_s: ClassVar[float] = 10.0
     default_registry: ClassVar[FactoryRegistry]
 
@@ -76,7 +78,7 @@ class DeviceFactory(ABC):
         waits for them.
 
         Args:
-            framework: ``"torch"``, ``"onnx"``, or None for all that the factory serves.
+            framework: One of `frameworks`, or None for all of them, and the devices as such.
             deep: Whether to run something.
         """
         del framework
@@ -149,10 +151,3 @@ class DeviceFactory(ABC):
     def device_priority(cls, device_type: str) -> int:
         """Return a type's priority; see `FactoryRegistry.device_priority`."""
         return cls.default_registry.device_priority(device_type)
-
-
-def handed_to_factory(
-    options: DeviceOptions, liveness: Liveness, frameworks: Iterable[str]
-) -> DeviceOptions:
-    """Return *options* with what the probe found: the hardware, and the live *frameworks*."""
-    return evolve(options, physical=liveness.devices, frameworks=tuple(frameworks))

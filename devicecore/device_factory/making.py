@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from devicecore.device import Device
-from devicecore.device_factory.factory import handed_to_factory
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.ledger import default_ledger
 from devicecore.names import DeviceName
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from devicecore.liveness import Liveness
 
 _HOST = "CPU"
-_FRAMEWORKS = ("torch", "onnx")
 
 
 def add_devices(
@@ -34,28 +32,45 @@ def add_devices(
         for registration in registry.factories()
         if not registration.only_named or _names(filters, registration.device_type)
     ]
-    # Everything is probed at once; what follows then finds the answers.
-    registry.explain(deep=True)
+    registry.examine(wanted, options.frameworks)
     devices: dict[str, list[Device]] = {}
     for registration in wanted:
         if registration.after_class is None and registration.device_type not in devices:
             made = _make(registry, registration, options, name_prefix)
-            if made:
-                devices[registration.device_type] = made
-    for registration in wanted:
-        if registration.after_class in {each.device_class for each in _all(devices)}:
-            made = _make(registry, registration, options, name_prefix)
-            for replaced in devices.get(registration.device_type, ()) if made else ():
-                replaced.close()
-            devices[registration.device_type] = made or devices[registration.device_type]
+            devices |= {registration.device_type: made} if made else {}
+    _second_wave(registry, wanted, devices, options, name_prefix)
     host = devices.pop(_HOST, [])
     if not host:
         raise _why_none(registry, _HOST)
-    kept = [device for device in _all(devices) if _passes(device, filters)]
-    for device in _all(devices):
-        if device not in kept:
+    return [*host, *_only(filters, _all(devices))]
+
+
+def _second_wave(
+    registry: FactoryRegistry,
+    wanted: Iterable[Registration],
+    devices: dict[str, list[Device]],
+    options: DeviceOptions,
+    name_prefix: str,
+) -> None:
+    """Let those that wait for a class of devices take their type over, once there is one."""
+    classes = {device.device_class for device in _all(devices)}
+    for registration in wanted:
+        if registration.after_class not in classes:
+            continue
+        if made := _make(registry, registration, options, name_prefix):
+            for replaced in devices.get(registration.device_type, ()):
+                replaced.close()
+            devices[registration.device_type] = made
+
+
+def _only(filters: list[DeviceName], devices: list[Device]) -> list[Device]:
+    kept = []
+    for device in devices:
+        if not filters or any(device.parsed_name.matches(name) for name in filters):
+            kept.append(device)
+        else:
             device.close()
-    return [*host, *kept]
+    return kept
 
 
 def new_device(
@@ -67,9 +82,9 @@ def new_device(
     if not registrations:
         raise UnknownDeviceError(device_type, registry.device_types)
     for registration in registrations:
-        for spare in (made := _make(registry, registration, one, name_prefix))[1:]:
-            spare.close()
-        if made:
+        if made := _make(registry, registration, one, name_prefix):
+            for spare in made[1:]:
+                spare.close()
             return made[0]
     raise _why_none(registry, device_type)
 
@@ -82,9 +97,8 @@ def _make(
         return []
     try:
         factory = registry.build(registration)
-        made = list(
-            factory.create_devices(handed_to_factory(options, liveness, frameworks), prefix)
-        )
+        found = evolve(options, physical=liveness.devices, frameworks=frameworks)
+        made = list(factory.create_devices(found, prefix))
         _check(made, registration)
         kernels = tuple(factory.kernels())
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
@@ -104,11 +118,18 @@ def _make(
 def _live_frameworks(
     registry: FactoryRegistry, registration: Registration, options: DeviceOptions
 ) -> tuple[Liveness, tuple[str, ...]]:
-    """Return the overall liveness, and which of the frameworks asked for are live."""
-    overall = registry.liveness_of(registration)
-    asked = options.frameworks or tuple(overall.frameworks) or _FRAMEWORKS
-    live = tuple(name for name in asked if overall.frameworks and overall.of(name).is_live)
-    return overall, live
+    """Return the liveness for what was asked, and the frameworks that are live."""
+    if not options.frameworks:
+        overall = registry.liveness_of(registration)
+        answers = dict(overall.frameworks)
+    else:
+        answers = {name: registry.liveness_of(registration, name) for name in options.frameworks}
+        overall = next(
+            (answer for answer in answers.values() if answer.is_live), next(iter(answers.values()))
+        )
+    if not overall.is_live and registration.device_type == _HOST:
+        overall = registry.liveness_of(registration, deep=False)  # the host needs no framework
+    return overall, tuple(name for name, answer in answers.items() if answer.is_live)
 
 
 def _check(made: Iterable[object], registration: Registration) -> None:
@@ -135,7 +156,3 @@ def _all(devices: dict[str, list[Device]]) -> list[Device]:
 
 def _names(filters: Iterable[DeviceName], device_type: str) -> bool:
     return any(name.device_type == device_type for name in filters)
-
-
-def _passes(device: Device, filters: list[DeviceName]) -> bool:
-    return not filters or any(device.parsed_name.matches(name) for name in filters)

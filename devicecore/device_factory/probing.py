@@ -16,7 +16,7 @@ from devicecore.liveness.evidence import EvidenceCache, evidence_key
 from devicecore.liveness.isolation import Report, ask, ask_in_child, ask_in_thread, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.device_factory.factory import DeviceFactory
     from devicecore.device_factory.registration import Registration
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _FRAMEWORK_PACKAGES = ("torch", "onnxruntime", "onnxruntime_ep_openvino", "onnxruntime_ep_webgpu")
 _TIMEOUT_S = 10.0
 _LOCK_TIMEOUT_S = 120.0
+
+_UNTRIED = Report(Liveness("untried", reason="nothing was run yet"))
 
 
 def load(registration: Registration) -> DeviceFactory:
@@ -66,36 +68,46 @@ class Examiner:
         """
         settings = config.load()
         if registration.device_type.upper() in settings.exclude:
-            reason = "DEVICECORE_EXCLUDE leaves it out"
-            return Report(Liveness("excluded", reason=reason))
+            return Report(Liveness("excluded", reason="DEVICECORE_EXCLUDE leaves it out"))
         if mismatch := _mismatch(registration):
             return Report(mismatch)
-        timeout_s = settings.probe_timeout_s or _TIMEOUT_S
-        shallow = Report(Liveness("untried", reason="nothing was run yet"))
         target = registration.target
-        if registration.trusted or target is None:
-            try:
-                factory = build()
-            except Exception as error:  # noqa: BLE001 - a factory may raise anything
-                return Report(failure(error))
-            timeout_s = settings.probe_timeout_s or factory.probe_timeout_s
-            if registration.trusted:
-                shallow = ask(factory, framework, deep=False)
-                if _is_settled(shallow.liveness, framework):
-                    return shallow
-            if target is None or factory.runs_here(framework):
-                if not deep:
-                    return shallow
-                return _on_top_of(shallow, ask_in_thread(build, framework, timeout_s))
+        if not registration.trusted and target is not None:
+            wait_s = settings.probe_timeout_s or _TIMEOUT_S
+            return self._from_child(registration, target, framework, wait_s, deep=deep) or _UNTRIED
+        try:
+            factory = build()
+        except Exception as error:  # noqa: BLE001 - a factory may raise anything
+            return Report(failure(error))
+        wait_s = settings.probe_timeout_s or factory.probe_timeout_s
+        shallow = ask(factory, framework, deep=False) if registration.trusted else _UNTRIED
+        if _is_settled(shallow.liveness, framework):
+            return shallow
+        if target is None or factory.runs_here(framework):
+            found = ask_in_thread(build, framework, wait_s) if deep else None
+        else:
+            found = self._from_child(registration, target, framework, wait_s, deep=deep)
+        return shallow if found is None else _on_top_of(shallow, found)
+
+    def _from_child(
+        self,
+        registration: Registration,
+        target: str,
+        framework: str | None,
+        timeout_s: float,
+        *,
+        deep: bool,
+    ) -> Report | None:
+        """Return the evidence from before or, with *deep*, from a child; None if there is none."""
         key = _key(registration, framework)
         found = self._kept(key)
         if found is None and deep:
             with _one_process_at_a_time(self.cache):
                 found = self._kept(key)  # another process may just have found out
                 if found is None:
-                    found = ask_in_child(target, framework, timeout_s)
+                    found = _on_top_of(_UNTRIED, ask_in_child(target, framework, timeout_s))
                     self.cache.put(key, found.to_json())
-        return shallow if found is None else _on_top_of(shallow, found)
+        return found
 
     def _kept(self, key: str) -> Report | None:
         kept = self.cache.get(key)
@@ -146,7 +158,7 @@ def _on_top_of(shallow: Report, deep: Report) -> Report:
         reason = liveness.reason or "its probe ran nothing"
         liveness = evolve(liveness, state="untried", reason=reason)
     if shallow.liveness.is_live and not liveness.is_live:
-        frameworks = {
+        frameworks: Mapping[str, Liveness] = {
             name: liveness if known.state == "untried" else known
             for name, known in shallow.liveness.frameworks.items()
         }

@@ -24,7 +24,7 @@ from devicecore.fork import rearm_after_fork
 from devicecore.liveness.isolation import Report, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from devicecore.device import Device
     from devicecore.liveness import Liveness
@@ -244,10 +244,9 @@ class FactoryRegistry:
         registrations = self.factories(what)
         if not registrations:
             return []
-        with ThreadPoolExecutor(len(registrations), "devicecore-explain") as threads:
-            found = list(
-                threads.map(lambda entry: self.liveness_of(entry, deep=deep), registrations)
-            )
+        if deep:
+            self.examine(registrations)
+        found = [self.liveness_of(registration, deep=False) for registration in registrations]
         served: set[str] = set()
         candidates = []
         for registration, liveness in zip(registrations, found, strict=True):
@@ -267,6 +266,18 @@ class FactoryRegistry:
             if standing.state == "live":
                 served.add(device_type)
         return candidates
+
+    def examine(
+        self, registrations: Sequence[Registration], frameworks: Sequence[str] = ()
+    ) -> None:
+        """Probe *registrations* all at once, for *frameworks* or as such, if not done before."""
+        questions = [
+            (registration, framework)
+            for registration in registrations
+            for framework in (frameworks or (None,))
+        ]
+        with ThreadPoolExecutor(max(1, len(questions)), "devicecore-examine") as threads:
+            list(threads.map(lambda question: self.liveness_of(*question), questions))
 
     def refresh(self) -> None:
         """Forget all evidence, so that the next question probes anew."""

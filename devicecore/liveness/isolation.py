@@ -42,6 +42,7 @@ class Prober(Protocol):
     """What a probe is asked of; factories are it."""
 
     priority: int | None
+    frameworks: tuple[str, ...]
 
     def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
         """Return whether *framework* works on this machine; with *deep*, run something."""
@@ -78,18 +79,26 @@ class Report:
 def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
     """Ask *prober* right here, and turn whatever it does into a report."""
     started = time.perf_counter()
-    priority = None
+    priority, liveness = None, Liveness("untried")
     try:
-        stated = prober.priority
-        priority = stated if isinstance(stated, int) else None
-        answer: object = prober.probe(framework, deep=deep)
+        priority = prober.priority
+        liveness = _asked(prober, framework, deep=deep)
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
-        answer = failure(error)
-    if isinstance(answer, Liveness):
-        liveness = answer
-    else:
-        liveness = _broken(f"its probe returned {shorten(repr(answer), 80)}, not a Liveness")
+        liveness = failure(error)
     return Report(evolve(liveness, seconds=time.perf_counter() - started), priority)
+
+
+def _asked(prober: Prober, framework: str | None, *, deep: bool) -> Liveness:
+    served = tuple(prober.frameworks)
+    if framework is not None and framework not in served:
+        return Liveness("absent", reason=f"nothing in it is for {framework}")
+    answer: object = prober.probe(framework, deep=deep)
+    if not isinstance(answer, Liveness):
+        return _broken(f"its probe returned {shorten(repr(answer), 80)}, not a Liveness")
+    if answer.frameworks:
+        return answer
+    about = served if framework is None else (framework,)
+    return evolve(answer, frameworks=dict.fromkeys(about, answer))
 
 
 def failure(error: BaseException) -> Liveness:

@@ -46,7 +46,7 @@ class PhysicalDevice:
     device_class: str = "GPU"
     memory_bytes: int = 0
     numa_node: int | None = None
-    details: Mapping[str, str] = field(factory=dict, converter=dict, hash=False)
+    details: Mapping[str, str] = field(factory=dict, hash=False)
 
 
 @frozen
@@ -65,7 +65,7 @@ class Liveness:
         reason: Why, in one line.
         detail: All there is to know, such as what a framework said; may have many lines.
         fix: What to do, as a command where there is one.
-        frameworks: The same for each framework, ``torch`` or ``onnx``, where they differ.
+        frameworks: The same for each framework that was asked about, ``torch`` or ``onnx``.
         seconds: How long it took to find out.
         devices: The hardware that was seen.
     """
@@ -75,9 +75,9 @@ class Liveness:
     reason: str = ""
     detail: str = ""
     fix: str = ""
-    frameworks: Mapping[str, Liveness] = field(factory=dict, converter=dict, hash=False)
+    frameworks: Mapping[str, Liveness] = field(factory=dict, hash=False)
     seconds: float = field(default=0.0, eq=False)
-    devices: tuple[PhysicalDevice, ...] = field(default=(), converter=tuple)
+    devices: tuple[PhysicalDevice, ...] = ()
 
     @property
     def is_live(self) -> bool:
@@ -85,8 +85,14 @@ class Liveness:
         return self.state == "live" and self.evidence == "ran"
 
     def of(self, framework: str | None) -> Liveness:
-        """Return the liveness for *framework*; the overall one where the two do not differ."""
-        return self if framework is None else self.frameworks.get(framework, self)
+        """Return the liveness for *framework*, or the overall one for None."""
+        if framework is None:
+            return self
+        if framework in self.frameworks:
+            return self.frameworks[framework]
+        if self.state != "live":
+            return self
+        return Liveness("absent", reason=f"nothing in it is for {framework}")
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads."""

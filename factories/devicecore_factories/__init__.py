@@ -1,0 +1,1 @@
+"""The backends that come with devicecore, a file each; registered in `devicecore.discovery`."""
