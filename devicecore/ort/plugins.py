@@ -108,7 +108,7 @@ def native_device(provider: str, index: int) -> Any:
         return devices[index]
     hardware = {f"{device.device.type.name} of {device.device.vendor}": None for device in offered}
     found = f"{len(devices)} devices" if devices else "no device"
-    reason = f"registered, but it offers {found} for the hardware here: {', '.join(hardware) or 'unknown'}"
+    reason = f"registered, but it offers {found} for the hardware here: {', '.join(hardware)}"
     raise NotLiveError(provider, "absent", reason)
 
 

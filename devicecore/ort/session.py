@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devicecore import config
-from devicecore.errors import ModelError, NotLiveError
+from devicecore.errors import DeviceCoreError, ModelError, NotLiveError
 from devicecore.optional import require
 from devicecore.ort.assignment import RECORD_KEY, can_record, profiled_nodes, recorded_nodes
 from devicecore.ort.dialects import Precision, provider_options
@@ -25,7 +25,6 @@ from devicecore.ort.package import (
 )
 from devicecore.ort.plugins import native_device, register
 from devicecore.ort.providers import provider_named
-from devicecore.ort.spec import CPU_PROVIDER
 from devicecore.ort.translation import opening_error, running_error
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def open_session(
         except (ModelError, NotLiveError):
             raise
         except Exception as error:  # its errors share no other base
-            raise opening_error(error, name, spec, log) from error
+            raise _explained(opening_error(error, name, spec, log), spec) from error
     return OpenedSession(ort, session, spec, name, log=log, min_nodes=min_nodes)
 
 
@@ -205,16 +204,27 @@ def _refuse_unknown(ort: Any, provider: str) -> None:
         raise NotLiveError(provider, "missing", reason, fix)
 
 
+def _explained(error: DeviceCoreError, spec: SessionSpec) -> DeviceCoreError:
+    """Return *error*, or the one that names what the provider's library misses, if it does."""
+    cause = _missing(spec) if isinstance(error, NotLiveError) else None
+    return NotLiveError(spec.provider, "broken", *cause) if cause else error
+
+
 def _why_idle(spec: SessionSpec, total: int, log: Sequence[str]) -> tuple[str, str]:
     """Return why a provider took no node, and the fix."""
+    if cause := _missing(spec):
+        return cause
+    reason = f"it takes none of the model's {total} nodes"
+    said = " | ".join(log)
+    return f"{reason} ({said})" if said else reason, "choose another device for this model"
+
+
+def _missing(spec: SessionSpec) -> tuple[str, str] | None:
+    """Return reason and fix where the provider's library cannot be loaded for want of others."""
     library = Path(spec.library) if spec.library else provider_library(spec.provider)
     missing = missing_libraries(library) if library else ()
-    if library and missing:
-        package = ort_package()
-        fix = install_hint(missing, package.cuda_version if package else "")
-        return f"{library.name} cannot be loaded without {', '.join(missing)}", fix
-    said = " | ".join(log)
-    reason = f"it takes none of the model's {total} nodes"
-    if spec.provider == CPU_PROVIDER:
-        return reason, ""
-    return f"{reason} ({said})" if said else reason, "choose another device for this model"
+    if library is None or not missing:
+        return None
+    package = ort_package()
+    reason = f"{library.name} cannot be loaded without {', '.join(missing)}"
+    return reason, install_hint(missing, package.cuda_version if package else "")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from devicecore.ort.spec import SessionSpec
 
 _CODE = re.compile(r"^.*\[ONNXRuntimeError\] : \d+ : \w+ : ")
-_PLACE = re.compile(r"^/\S+\.(?:cc|cpp|h):\d+ .* was false\. (?=\S)")
+_PLACE = re.compile(r"^/\S+\.(?:cc|cpp|h):\d+ (?:.* was false\. |[^()]*\(.*?\) )(?=\S)")
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|OUT_OF_MEMORY|Failed to allocate memory|bad_alloc|ALLOC_FAILED", re.IGNORECASE
 )

@@ -1,0 +1,36 @@
+"""What a long command is doing right now: one line on a terminal, nothing in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+_CLEAR = "\r\x1b[K"
+
+
+@contextmanager
+def progress(stream: TextIO | None = None) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows a few words in place of the last ones; they are gone at the end.
+
+    Args:
+        stream: Where; None for stderr.
+    """
+    target = stream or sys.stderr
+    if not target.isatty():
+        yield lambda _: None
+        return
+
+    def show(words: str) -> None:
+        target.write(f"{_CLEAR}{words} ...")
+        target.flush()
+
+    try:
+        yield show
+    finally:
+        target.write(_CLEAR)
+        target.flush()

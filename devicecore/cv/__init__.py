@@ -1,0 +1,1 @@
+"""OpenCV's functions on devices."""
