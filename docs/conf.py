@@ -18,7 +18,6 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
-napoleon_use_ivar = True  # attributes are documented in the class, not a second time as members
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
