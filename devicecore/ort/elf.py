@@ -45,7 +45,7 @@ def needs_of(path: Path) -> ElfNeeds:
             return ElfNeeds()
         try:
             return _read(file, header)
-        except (struct.error, IndexError, UnicodeDecodeError):  # cut short or damaged
+        except (struct.error, LookupError, ValueError, OverflowError):  # cut short or damaged
             return ElfNeeds()
 
 
@@ -70,8 +70,7 @@ def _read(file: BinaryIO, header: bytes) -> ElfNeeds:
         if tag == _DT_NULL:
             break
         entries.append((tag, value))
-    table = next(value for tag, value in entries if tag == _DT_STRTAB)
-    strings = _file_offset(segments, table)
+    strings = _file_offset(segments, dict(entries)[_DT_STRTAB])
 
     def texts(*tags: int) -> list[str]:
         return [_string(file, strings + value) for tag, value in entries if tag in tags]

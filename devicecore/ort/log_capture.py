@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from attrs import define, field
 
+from devicecore.fork import rearm_after_fork
 from devicecore.optional import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DECORATION = re.compile(r"\x1b\[[\d;]*m|^(\x1b\[[\d;]*m)?\S+ \S+ \[[VIWEF]:onnxruntime:[^\]]*\] ")
+_DECORATION = re.compile(r"^(\x1b\[[\d;]*m)?\S+ \S+ \[[VIWEF]:onnxruntime:[^\]]*\] |\x1b\[[\d;]*m")
 _WARNING = 2  # ONNX Runtime's number; lower ones are for its developers
 
 
@@ -52,7 +53,7 @@ def captured_log(*, native: bool = False) -> Iterator[list[str]]:
         yield lines
 
 
-@define
+@define(eq=False)
 class _Callback:
     """Our logger callback, set while at least one thread collects."""
 
@@ -84,8 +85,12 @@ class _Callback:
         else:
             lines.append(text.strip())
 
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child."""
+        self.lock = threading.Lock()
 
-@define
+
+@define(eq=False)
 class _Descriptor:
     """File descriptor 2, sent to a file while at least one thread collects."""
 
@@ -117,13 +122,20 @@ class _Descriptor:
 
     def _end(self) -> None:
         with self.lock:
-            self.users -= 1
+            self.users = max(0, self.users - 1)  # a fork in between has set it to 0
             if self.users == 0 and self.file is not None:
                 sys.stderr.flush()
                 os.dup2(self.saved, 2)
                 os.close(self.saved)
                 self.file.close()
                 self.file = None
+
+    def after_fork(self) -> None:
+        """Give a forked child its stderr back, whatever the parent was collecting."""
+        self.lock = threading.Lock()
+        if self.file is not None:
+            os.dup2(self.saved, 2)
+            self.users, self.file = 0, None
 
 
 def _plain(line: str) -> str:
@@ -133,3 +145,5 @@ def _plain(line: str) -> str:
 
 _CALLBACK = _Callback()
 _DESCRIPTOR = _Descriptor()
+rearm_after_fork(_CALLBACK)
+rearm_after_fork(_DESCRIPTOR)

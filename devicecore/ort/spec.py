@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 CPU_PROVIDER = "CPUExecutionProvider"
 
 
+def _copied(options: Mapping[str, str]) -> dict[str, str]:
+    return dict(options)
+
+
 @frozen
 class SessionSpec:
     """Which provider serves a device, and how it is told so; compares, hashes and pickles.
@@ -26,7 +30,7 @@ class SessionSpec:
 
     provider: str
     # A mapping has no hash; equal specs still have equal hashes without it.
-    options: Mapping[str, str] = field(factory=dict, converter=dict, hash=False)
+    options: Mapping[str, str] = field(factory=dict, converter=_copied, hash=False)
     ep_device_index: int | None = None
     library: str | None = None
 

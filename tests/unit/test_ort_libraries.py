@@ -1,0 +1,108 @@
+"""What libraries need, read from real ones and from copies with another name written into them."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from devicecore.ort import missing_libraries, ort_package, provider_library
+from devicecore.ort.elf import needs_of
+from devicecore.ort.libraries import install_hint, libraries_named_in
+
+onnxruntime = pytest.importorskip("onnxruntime")
+_spec = find_spec("numpy._core._multiarray_umath")
+LIBRARY = Path(str(_spec and _spec.origin))
+
+needs_elf = pytest.mark.skipif(sys.platform != "linux", reason="ELF files are Linux's")
+
+
+def renamed(tmp_path: Path, names: dict[bytes, bytes]) -> Path:
+    """Return a copy of a real library that needs other libraries than the real one."""
+    data = LIBRARY.read_bytes()
+    for old, new in names.items():
+        assert old in data
+        assert len(old) == len(new)
+        data = data.replace(old + b"\0", new + b"\0")
+    copy = tmp_path / "liba.so"
+    copy.write_bytes(data)
+    return copy
+
+
+@needs_elf
+def test_the_needs_are_those_that_the_loader_sees() -> None:
+    needs = needs_of(LIBRARY)
+    assert "libc.so.6" in needs.libraries
+    listed = subprocess.run(["ldd", LIBRARY], capture_output=True, text=True, check=True).stdout
+    assert all(name in listed for name in needs.libraries)
+
+
+@needs_elf
+def test_nothing_is_missing_where_it_loads() -> None:
+    assert missing_libraries(LIBRARY) == ()
+
+
+@needs_elf
+def test_all_missing_libraries_are_named_at_once(tmp_path: Path) -> None:
+    copy = renamed(tmp_path, {b"libc.so.6": b"libq.so.6", b"libm.so.6": b"libz.so.9"})
+    assert set(missing_libraries(copy)) == {"libq.so.6", "libz.so.9"}
+
+
+@needs_elf
+def test_what_a_library_next_to_it_misses_counts_too(tmp_path: Path) -> None:
+    inner = renamed(tmp_path, {b"libc.so.6": b"libq.so.6"})
+    openvino = pytest.importorskip("onnxruntime_ep_openvino", reason="no library with a run path")
+    outer = tmp_path / "outer.so"
+    outer.write_bytes(Path(openvino.get_library_path()).read_bytes())
+    first, *others = (n for n in needs_of(outer).libraries if "openvino" in n)
+    inner.rename(tmp_path / first)
+    assert set(missing_libraries(outer)) == {"libq.so.6", *others}
+
+
+def test_a_missing_file_is_missing_itself(tmp_path: Path) -> None:
+    assert missing_libraries(tmp_path / "gone.so") == ("gone.so",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"text", b"\x7fELF", LIBRARY.read_bytes()[:4000], b"\x7fELF\x02\x01" + b"\xff" * 200],
+    ids=["empty", "text", "magic", "cut", "nonsense"],
+)
+def test_of_other_files_nothing_is_said(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "odd.so"
+    file.write_bytes(content)
+    assert missing_libraries(file) == ()
+
+
+def test_hints_name_the_packages_of_the_right_cuda() -> None:
+    missing = ("libcublasLt.so.13", "libcublas.so.13", "libcudnn.so.9", "libcuda.so.1", "libx.so")
+    assert install_hint(missing, "13.0") == (
+        "pip install nvidia-cublas nvidia-cudnn-cu13; install the NVIDIA driver, for libcuda.so.1; "
+        "install them, for libx.so"
+    )
+    assert install_hint(missing[:3], "12.8") == "pip install nvidia-cublas-cu12 nvidia-cudnn-cu12"
+    assert install_hint(()) == ""
+
+
+def test_a_drivers_words_name_the_library() -> None:
+    words = "Couldn't load Vulkan: libvulkan.so.1: cannot open shared object file: No such file"
+    assert libraries_named_in(words) == ("libvulkan.so.1",)
+
+
+def test_the_installed_runtime_is_known_without_importing_it() -> None:
+    code = (
+        "import sys; from devicecore.ort import ort_package; p = ort_package();"
+        "print(p.version, {'onnxruntime', 'numpy'} & sys.modules.keys())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split(" ", 1) == [onnxruntime.__version__, "set()\n"]
+
+
+def test_a_build_without_a_provider_has_no_library_of_it() -> None:
+    package = ort_package()
+    assert package is not None
+    expected = package.folder / "capi" / "libonnxruntime_providers_cuda.so"
+    found = provider_library("CUDAExecutionProvider")
+    assert found == (expected if expected.exists() else None)
+    assert provider_library("CPUExecutionProvider") is None

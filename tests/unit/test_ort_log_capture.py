@@ -1,0 +1,137 @@
+"""ONNX Runtime's words go into a list and nowhere else."""
+
+import os
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from devicecore.ort.log_capture import captured_log
+
+onnxruntime = pytest.importorskip("onnxruntime")
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def session() -> Any:
+    """A session whose failed runs are logged: it picks rows by number."""
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["x", "i"], ["y"])],
+        "rows",
+        [helper.make_tensor_value_info("x", 1, [2, 4]), helper.make_tensor_value_info("i", 7, [1])],
+        [helper.make_tensor_value_info("y", 1, None)],
+    )
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    return onnxruntime.InferenceSession(model.SerializeToString(), enable_fallback=0)
+
+
+def fail(session: Any, row: int = 9) -> None:
+    feeds = {"x": np.zeros((2, 4), np.float32), "i": np.array([row])}
+    with pytest.raises(Exception, match=f"idx={row}"):
+        session.run(None, feeds)
+
+
+@pytest.fixture(params=["callback", "descriptor"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "callback" and not hasattr(onnxruntime, "set_default_logger_callback"):
+        pytest.skip("onnxruntime < 1.32 has no logger callback")
+    if request.param == "descriptor":  # as onnxruntime < 1.32 is
+        monkeypatch.delattr(onnxruntime, "set_default_logger_callback", raising=False)
+    return str(request.param)
+
+
+def test_messages_are_collected_and_not_printed(way: str, session: Any, capfd: Capture) -> None:
+    with captured_log() as log:
+        fail(session)
+    assert len(log) == 1
+    assert log[0].startswith("Non-zero status code returned while running Gather node")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_afterwards_messages_are_printed_again(way: str, session: Any, capfd: Capture) -> None:
+    with captured_log():
+        pass
+    fail(session)
+    assert "idx=9" in capfd.readouterr().err
+
+
+def test_an_inner_capture_leaves_the_outer_one_working(way: str, session: Any) -> None:
+    with captured_log() as outer:
+        with captured_log() as inner:
+            fail(session, 7)
+        fail(session, 8)
+    assert [("idx=7" in line) for line in inner] == [True]
+    assert any("idx=8" in line for line in outer)
+
+
+def test_an_error_in_the_block_ends_the_capture(way: str, session: Any, capfd: Capture) -> None:
+    capture = captured_log()
+    log = capture.__enter__()
+    fail(session)
+    assert capture.__exit__(KeyError, KeyError(), None) is not True
+    assert len(log) == 1
+    fail(session)
+    assert "idx=9" in capfd.readouterr().err
+
+
+def test_what_drivers_write_is_collected_on_request(session: Any, capfd: Capture) -> None:
+    with captured_log(native=True) as log:
+        os.write(2, b"Warning: no such driver\n")
+        fail(session)
+    assert "Warning: no such driver" in log
+    assert any("idx=9" in line for line in log)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(
+    not hasattr(onnxruntime, "set_default_logger_callback"), reason="needs a logger callback"
+)
+def test_threads_collect_their_own_messages(session: Any, capsys: Capture) -> None:
+    logs: dict[int, list[str]] = {}
+    meet = threading.Barrier(4)
+
+    def work(row: int) -> None:
+        with captured_log() as log:
+            meet.wait()
+            for _ in range(20):
+                fail(session, row)
+            meet.wait()
+        logs[row] = log
+
+    threads = [threading.Thread(target=work, args=(row,)) for row in range(10, 14)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {row: len(log) for row, log in logs.items()} == dict.fromkeys(range(10, 14), 20)
+    assert all(f"idx={row}" in line for row, log in logs.items() for line in log)
+
+
+@pytest.mark.skipif(
+    not hasattr(onnxruntime, "set_default_logger_callback"), reason="needs a logger callback"
+)
+def test_another_threads_messages_still_reach_stderr(session: Any, capsys: Capture) -> None:
+    with captured_log() as log:
+        other = threading.Thread(target=fail, args=(session, 6))
+        other.start()
+        other.join()
+    assert log == []
+    assert "idx=6" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child only writes and exits
+def test_a_child_forked_meanwhile_has_its_own_stderr(capfd: Capture) -> None:
+    with captured_log(native=True) as log:
+        child = os.fork()
+        if child == 0:
+            os.write(2, b"from the child")
+            os._exit(0)
+        os.waitpid(child, 0)
+    sys.stderr.flush()
+    assert log == []
+    assert capfd.readouterr().err == "from the child"
