@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from devicecore.device_factory.registration import Registration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from importlib.metadata import EntryPoint
 
 FACTORY_GROUP = "devicecore.factories"
@@ -88,11 +88,11 @@ def _registration(entry_point: EntryPoint) -> Registration | None:
         return None
 
 
-def _required(requirements: object) -> str:
+def _required(requirements: Iterable[str]) -> str:
     """Return the versions of devicecore that a plug-in's distribution says it works with."""
     from packaging.requirements import InvalidRequirement, Requirement
 
-    for text in requirements if isinstance(requirements, (list, tuple)) else ():
+    for text in requirements:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:

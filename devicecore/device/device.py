@@ -43,6 +43,7 @@ class Device:
         threads: How many asynchronous calls may run at once; None for one per usable CPU.
         kernels: Kernels of its own, before those of *registry*.
         registry: Where it finds kernels; None for the default registry.
+        priority: Its factory's priority; None for that of its type.
         is_local: Whether it is in this process.
 
     Raises:
@@ -70,6 +71,7 @@ class Device:
         threads: int | None = None,
         kernels: Iterable[Kernel] = (),
         registry: KernelRegistry | None = None,
+        priority: int | None = None,
         is_local: bool = True,
     ) -> None:
         parsed = name if isinstance(name, DeviceName) else DeviceName.parse(name)
@@ -91,6 +93,7 @@ class Device:
         self.torch_device = torch_device
         self.memory = memory
         self.session = session
+        self.priority = priority
         self.is_local = is_local
         self.kernels = tuple(kernels)
         self._memory_device: Device | None = None

@@ -32,7 +32,7 @@ def add_devices(
         for registration in registry.factories()
         if not registration.only_named or _names(filters, registration.device_type)
     ]
-    registry.examine(wanted, options.frameworks)
+    registry.examine([each for each in wanted if each.after_class is None], options.frameworks)
     devices: dict[str, list[Device]] = {}
     for registration in wanted:
         if registration.after_class is None and registration.device_type not in devices:
@@ -112,6 +112,7 @@ def _make(
         return []
     for device in made:
         device.kernels = (*device.kernels, *kernels)
+        device.priority = registry.priority_of(registration)
     return made
 
 

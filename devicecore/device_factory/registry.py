@@ -212,7 +212,8 @@ class FactoryRegistry:
             return self._pick(device_type, framework)
 
     def _pick(self, device_type: str, framework: str | None) -> DeviceFactory:
-        registrations = self.factories(device_type)
+        # One that waits for a class of devices serves managers that are made as a whole.
+        registrations = [e for e in self.factories(device_type) if e.after_class is None]
         if not registrations:
             raise UnknownDeviceError(device_type, self.device_types)
         for registration in registrations:
@@ -245,7 +246,7 @@ class FactoryRegistry:
         if not registrations:
             return []
         if deep:
-            self.examine(registrations)
+            self._examine_in_waves(registrations)
         found = [self.liveness_of(registration, deep=False) for registration in registrations]
         served: set[str] = set()
         candidates = []
@@ -278,6 +279,17 @@ class FactoryRegistry:
         ]
         with ThreadPoolExecutor(max(1, len(questions)), "devicecore-examine") as threads:
             list(threads.map(lambda question: self.liveness_of(*question), questions))
+
+    def _examine_in_waves(self, registrations: Sequence[Registration]) -> None:
+        """Probe first those that wait for nothing, then those whose class turned out to be live."""
+        self.examine([entry for entry in registrations if entry.after_class is None])
+        classes = {
+            device.device_class
+            for entry in self.factories()
+            if (liveness := self.liveness_of(entry, deep=False)).is_live
+            for device in liveness.devices
+        }
+        self.examine([entry for entry in registrations if entry.after_class in classes])
 
     def refresh(self) -> None:
         """Forget all evidence, so that the next question probes anew."""

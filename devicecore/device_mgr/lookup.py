@@ -1,0 +1,77 @@
+"""From a name that is no exact alias to the devices that it means."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from devicecore.names import DEVICE_CLASSES, DeviceName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from devicecore.device import Device
+
+_SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
+
+
+def spelled(text: str, types: Iterable[str]) -> DeviceName:
+    """Return the name that *text* writes, where it may also name one of *types* in any case.
+
+    Raises:
+        InvalidDeviceNameError: It writes no name.
+    """
+    if found := _SHORT.fullmatch(text):
+        folded = found[1].casefold()
+        for known in types:
+            if known.casefold() == folded:
+                return DeviceName(
+                    device_type=known, index=None if found[2] is None else int(found[2])
+                )
+    return DeviceName.parse(text)
+
+
+def is_class(device_type: str | None, devices: Iterable[Device]) -> bool:
+    """Return whether *device_type* means a family of devices, since no device is of that type."""
+    return (
+        device_type in DEVICE_CLASSES
+        and device_type != "CPU"
+        and all(device.device_type != device_type for device in devices)
+    )
+
+
+def matching(name: DeviceName, devices: Sequence[Device]) -> list[Device]:
+    """Return those of *devices* that set every part of *name* to its value, types in any case."""
+    folded = None if name.device_type is None else name.device_type.casefold()
+    task = DeviceName(job=name.job, replica=name.replica, task=name.task, index=name.index)
+    return [
+        device
+        for device in devices
+        if (folded is None or device.device_type.casefold() == folded)
+        and task.is_specified_by(device.parsed_name)
+    ]
+
+
+def of_class(
+    name: DeviceName, devices: Iterable[Device], rank: Callable[[Device], tuple[object, ...]]
+) -> list[Device]:
+    """Return the devices of a class, one for each piece of hardware: the best one on it.
+
+    Args:
+        name: Its type is the class, its index counts pieces of hardware.
+        devices: What there is.
+        rank: Sorts the better device first.
+    """
+    task = DeviceName(job=name.job, replica=name.replica, task=name.task)
+    members = [
+        device
+        for device in devices
+        if device.device_class == name.device_type and task.is_specified_by(device.parsed_name)
+    ]
+    best: dict[object, Device] = {}
+    for device in sorted(members, key=rank):
+        best.setdefault(device.physical_id or device.name, device)
+    found = list(best.values())
+    if name.index is None:
+        return found
+    return found[name.index : name.index + 1]

@@ -1,0 +1,44 @@
+"""Policies: which devices a call may run on, in which order."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+from attrs import frozen
+
+_FORMS = "a policy is 'auto', 'prefer:<names>' or 'require:<name>'"
+
+
+@frozen
+class Policy:
+    """Which devices a call may run on, in which order.
+
+    Attributes:
+        kind: ``"auto"``: all, by priority. ``"prefer"``: those of the user's list, in its order.
+            ``"require"``: one and no other.
+        names: The user's list, as it was written.
+    """
+
+    kind: Literal["auto", "prefer", "require"]
+    names: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1024)
+def parse_policy(text: str) -> Policy:
+    """Return the policy that *text* writes: ``auto``, ``prefer:cuda:1,cpu`` or ``require:cuda``.
+
+    Raises:
+        ValueError: It is none.
+        InvalidDeviceNameError: A name in it is none.
+    """
+    if text == "auto":
+        return Policy("auto")
+    kind, _, listed = text.partition(":")
+    names = tuple(name.strip() for name in listed.split(",") if name.strip())
+    if kind == "prefer" and names:
+        return Policy("prefer", names)
+    if kind == "require" and len(names) == 1:
+        return Policy("require", names)
+    msg = f"{text!r} is no policy; {_FORMS}"
+    raise ValueError(msg)

@@ -1,0 +1,219 @@
+"""Which device a call runs on, and which one is next if that cannot."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from devicecore.device_mgr.placement import location, reads
+from devicecore.device_mgr.policy import parse_policy
+from devicecore.errors import (
+    DeviceError,
+    NoKernelError,
+    NotLiveError,
+    UnknownDeviceError,
+)
+from devicecore.kernels import Kernel, default_kernels, get_kernel
+from devicecore.ledger import default_ledger
+
+if TYPE_CHECKING:
+    from devicecore.device import Device
+    from devicecore.device_mgr.manager import DeviceMgr
+    from devicecore.ledger import Ledger
+
+_MOST_ROUTES = 4096
+
+
+@frozen(eq=False)
+class _Route:
+    """The devices that take a kind of call, best first, and what was passed over for the first.
+
+    Attributes:
+        devices: Never empty.
+        wanted: The first choice, if that is not the first of *devices*.
+        why_not: Why it is not.
+    """
+
+    devices: tuple[Device, ...]
+    wanted: str = ""
+    why_not: str = ""
+
+
+class Router:
+    """Finds the device for a call, and remembers it until something changes."""
+
+    def __init__(self, manager: DeviceMgr, ledger: Ledger | None) -> None:
+        self._manager = weakref.proxy(manager)
+        self._ledger = ledger
+        self._routes: dict[tuple[Any, str, str], _Route] = {}
+        self._watching = False
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where moves are written."""
+        return self._ledger or default_ledger()
+
+    def forget(self) -> None:
+        """Forget all routes, since devices or kernels changed."""
+        self._routes = {}
+
+    kernels_changed = forget
+
+    def compute(
+        self, kernel: Any, policy: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run *kernel* on the first device of its route; see `DeviceMgr.compute`."""
+        where = location(args, kwargs)
+        try:
+            route = self._routes[kernel, policy, where]  # type: ignore[index]  # None is never kept
+        except (KeyError, TypeError):
+            route = self._route(kernel, policy, where)
+        first = route.devices[0]
+        if route.wanted:
+            self.ledger.record(_title(kernel), route.wanted, first.name, route.why_not)
+        try:
+            return first.compute(kernel, *args, **kwargs)
+        except DeviceError as error:
+            if len(route.devices) == 1 or not _may_retry(kernel, first, error):
+                raise
+            return self._fail_over(kernel, route.devices, error, args, kwargs)
+
+    def _fail_over(
+        self,
+        kernel: Any,
+        devices: tuple[Device, ...],
+        error: DeviceError,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        failed = devices[0]
+        for device in devices[1:]:
+            self.ledger.record(_title(kernel), failed.name, device.name, str(error))
+            try:
+                return device.compute(kernel, *args, **kwargs)
+            except DeviceError as next_error:
+                if not _may_retry(kernel, device, next_error):
+                    raise
+                failed, error = device, next_error
+        raise error
+
+    def best(self, op: str | None, framework: str | None, policy: str) -> Device:
+        """Return the device that goes first; see `DeviceMgr.best_device`."""
+        refused: dict[str, str] = {}
+        for name, device, reason in self._ordered(policy):
+            if device is None:
+                refused[name] = reason
+            elif framework is not None and framework not in device.frameworks:
+                refused[name] = f"it is not live for {framework}"
+            elif op is not None and (no_kernel := _why_no_kernel(op, device)):
+                refused[name] = no_kernel
+            else:
+                return device
+        if op is not None:
+            raise NoKernelError(op, _any_under(policy), refused)
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        what = f"a device for {framework or 'anything'}"
+        raise NotLiveError(what, "absent", reasons)
+
+    def _route(self, kernel: Any, policy: str, where: str | None) -> _Route:
+        self._watch()
+        able: list[Device] = []
+        refused: dict[str, str] = {}  # those that could have been the first choice
+        unread: dict[str, str] = {}
+        for name, device, absent in self._ordered(policy):
+            if device is None:
+                refused[name] = absent
+                continue
+            no_kernel = _why_no_kernel(kernel, device)
+            if not reads(device, where) and (no_kernel or not _reads_host(kernel, device)):
+                unread[name] = f"it does not read arguments in {where or 'several places'}"
+            elif no_kernel:
+                refused[name] = no_kernel
+            else:
+                able.append(device)
+                if len(able) == 1:
+                    passed_over = tuple(refused.items())
+        if not able:
+            raise NoKernelError(_title(kernel), _any_under(policy), refused | unread)
+        route = _Route(tuple(able), *passed_over[0]) if passed_over else _Route(tuple(able))
+        # Callables without a name may be made for every call; those are not worth keeping.
+        named = isinstance(kernel, (str, Kernel))
+        if where is not None and named and len(self._routes) < _MOST_ROUTES:
+            self._routes[kernel, policy, where] = route
+        return route
+
+    def _ordered(self, policy: str) -> list[tuple[str, Device | None, str]]:
+        """Return name and device for each choice of *policy* in its order.
+
+        In place of a device that is gone or unknown stand None and the reason.
+        """
+        parsed = parse_policy(policy)
+        manager = self._manager
+        if parsed.kind == "require":
+            required = manager.lookup_device(parsed.names[0])
+            return [(required.name, required, "")]
+        if parsed.kind == "auto":
+            ranked = sorted(manager.list_devices(), key=manager.rank)
+            choices: dict[str, Device | str] = {device.name: device for device in ranked}
+        else:
+            choices = {}
+            for name in parsed.names:
+                try:
+                    device = manager.lookup_device(name)
+                except UnknownDeviceError as error:
+                    choices.setdefault(name, error.why or "there is no such device")
+                else:
+                    choices.setdefault(device.name, device)
+        return [
+            (name, None, choice)
+            if isinstance(choice, str)
+            else (name, None if choice.gone else choice, choice.gone)
+            for name, choice in choices.items()
+        ]
+
+    def _watch(self) -> None:
+        if not self._watching:
+            self._watching = True
+            default_kernels().watch(self)
+
+
+def _any_under(policy: str) -> str:
+    return f"any device under the policy {policy!r}"
+
+
+def _title(kernel: Any) -> str:
+    if isinstance(kernel, str):
+        return kernel
+    return getattr(kernel, "op", None) or getattr(kernel, "__qualname__", repr(kernel))
+
+
+def _why_no_kernel(kernel: Any, device: Device) -> str:
+    if isinstance(kernel, Kernel):
+        return kernel.why_not_on(device)
+    if not isinstance(kernel, str):
+        return ""
+    try:
+        get_kernel(kernel, device)
+    except NoKernelError as error:
+        return "; ".join(error.refused.values()) or "nobody registered a kernel for it"
+    return ""
+
+
+def _reads_host(kernel: Any, device: Device) -> bool:
+    chosen = get_kernel(kernel, device) if isinstance(kernel, str) else kernel
+    return bool(getattr(chosen, "reads_host", False))
+
+
+def _may_retry(kernel: Any, device: Device, error: DeviceError) -> bool:
+    """Return whether nothing can have happened yet, so that another device may try."""
+    if isinstance(error, NoKernelError) and error.device == device.name:
+        return True  # nothing ran
+    chosen = kernel
+    if isinstance(kernel, str):
+        try:
+            chosen = get_kernel(kernel, device)
+        except NoKernelError:
+            return True
+    return bool(getattr(chosen, "pure", False))
