@@ -348,6 +348,16 @@ class Device:
         if resources is not None:
             resources.clear()
 
+    def extend(self, other: Device) -> None:
+        """Serve also what *other* serves, a device of the same name that was made later.
+
+        A device that was asked for by one framework may turn out to be live for a second one.
+        """
+        self.frameworks |= other.frameworks
+        self.torch_device = self.torch_device or other.torch_device
+        self.session = self.session or other.session
+        self.kernels_changed()
+
     def link_memory(self, device: Device | None) -> None:
         """Say in whose memory the arguments lie; the manager does that."""
         self._memory_device = device

@@ -1,9 +1,10 @@
 """Device factories: what a backend implements, and the registry that picks the live ones."""
 
+from devicecore.device_factory.explaining import Candidate
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
 from devicecore.device_factory.registrar import Registrar
 from devicecore.device_factory.registration import UNREGISTERED_PRIORITY, Registration
-from devicecore.device_factory.registry import Candidate, FactoryRegistry, default_registry
+from devicecore.device_factory.registry import FactoryRegistry, default_registry
 
 __all__ = [
     "UNREGISTERED_PRIORITY",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from devicecore.device import Device
+from devicecore.device_factory.factory import DeviceOptions
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.ledger import default_ledger
 from devicecore.names import DeviceName
@@ -14,7 +15,6 @@ from devicecore.names import DeviceName
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from devicecore.device_factory.factory import DeviceOptions
     from devicecore.device_factory.registration import Registration
     from devicecore.device_factory.registry import FactoryRegistry
     from devicecore.liveness import Liveness
@@ -78,14 +78,34 @@ def new_device(
 ) -> Device:
     """Make one device of a type; see `FactoryRegistry`."""
     one = evolve(options, device_count={**options.device_count, device_type: 1})
-    registrations = registry.factories(device_type)
-    if not registrations:
-        raise UnknownDeviceError(device_type, registry.device_types)
-    for registration in registrations:
-        if made := _make(registry, registration, one, name_prefix):
-            for spare in made[1:]:
-                spare.close()
-            return made[0]
+    device, *spares = devices_of_type(registry, device_type, one, name_prefix)
+    for spare in spares:
+        spare.close()
+    return device
+
+
+def host_device(registry: FactoryRegistry, name_prefix: str) -> Device:
+    """Make CPU:0 at once, from what is known without a probe; see `FactoryRegistry`."""
+    one = DeviceOptions(device_count={_HOST: 1})
+    for registration in registry.factories(_HOST):
+        liveness = registry.liveness_of(registration, deep=False)
+        if registration.after_class is None and liveness.is_live:
+            known = tuple(name for name, each in liveness.frameworks.items() if each.is_live)
+            found = evolve(one, physical=liveness.devices, frameworks=known)
+            if made := _create(registry, registration, found, name_prefix):
+                return made[0]
+    raise _why_none(registry, _HOST)
+
+
+def devices_of_type(
+    registry: FactoryRegistry, device_type: str, options: DeviceOptions, name_prefix: str
+) -> list[Device]:
+    """Make the devices of the first live factory of a type; see `FactoryRegistry`."""
+    for registration in registry.factories(device_type):
+        if registration.after_class is None and (
+            made := _make(registry, registration, options, name_prefix)
+        ):
+            return made
     raise _why_none(registry, device_type)
 
 
@@ -95,10 +115,17 @@ def _make(
     liveness, frameworks = _live_frameworks(registry, registration, options)
     if not liveness.is_live:
         return []
+    found = evolve(options, physical=liveness.devices, frameworks=frameworks)
+    return _create(registry, registration, found, prefix)
+
+
+def _create(
+    registry: FactoryRegistry, registration: Registration, options: DeviceOptions, prefix: str
+) -> list[Device]:
+    """Let a live factory create its devices; if it fails, it is not called live any more."""
     try:
         factory = registry.build(registration)
-        found = evolve(options, physical=liveness.devices, frameworks=frameworks)
-        made = list(factory.create_devices(found, prefix))
+        made = list(factory.create_devices(options, prefix))
         _check(made, registration)
         kernels = tuple(factory.kernels())
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
@@ -143,8 +170,11 @@ def _check(made: Iterable[object], registration: Registration) -> None:
             raise ValueError(msg)
 
 
-def _why_none(registry: FactoryRegistry, device_type: str) -> NotLiveError:
-    for registration in registry.factories(device_type):
+def _why_none(registry: FactoryRegistry, device_type: str) -> NotLiveError | UnknownDeviceError:
+    registrations = registry.factories(device_type)
+    if not registrations:
+        return UnknownDeviceError(device_type, registry.device_types)
+    for registration in registrations:
         liveness = registry.liveness_of(registration)
         if not liveness.is_live:
             return NotLiveError(device_type, liveness.state, liveness.reason, liveness.fix)

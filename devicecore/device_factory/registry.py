@@ -7,11 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
-
 from devicecore import config
 from devicecore.device.pool import run_into
-from devicecore.device_factory import making
+from devicecore.device_factory import explaining, making
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
 from devicecore.device_factory.probing import Examiner, load
 from devicecore.device_factory.registration import (
@@ -24,31 +22,13 @@ from devicecore.fork import rearm_after_fork
 from devicecore.liveness.isolation import Report, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from devicecore.device import Device
+    from devicecore.device_factory.explaining import Candidate
     from devicecore.liveness import Liveness
 
 _Question = tuple[Registration, "str | None"]
-
-
-@frozen
-class Candidate:
-    """One factory's standing: whether it is live, and why it is not the one taken.
-
-    Attributes:
-        registration: Which factory.
-        priority: Its priority.
-        liveness: Whether it is live; ``shadowed`` if it is, and another of its type goes first.
-        chosen: Whether it is the one that serves its type.
-        ties: Other factories of its type with the same priority; their names decide the order.
-    """
-
-    registration: Registration
-    priority: int
-    liveness: Liveness
-    chosen: bool = False
-    ties: tuple[str, ...] = ()
 
 
 class FactoryRegistry:
@@ -175,6 +155,13 @@ class FactoryRegistry:
         return tuple(sorted(found, key=rank))
 
     @property
+    def known_types(self) -> frozenset[str]:
+        """All registered types, without asking a plug-in for its priority."""
+        self._load_source()
+        with self._lock:
+            return frozenset(each.device_type for each in self._registrations.values())
+
+    @property
     def device_types(self) -> tuple[str, ...]:
         """All registered types, in the order of their first factory."""
         return tuple(dict.fromkeys(entry.device_type for entry in self.factories()))
@@ -242,31 +229,7 @@ class FactoryRegistry:
             deep: Probe what was not tried yet, all at once; otherwise only look, and use what is
                 known from before.
         """
-        registrations = self.factories(what)
-        if not registrations:
-            return []
-        if deep:
-            self._examine_in_waves(registrations)
-        found = [self.liveness_of(registration, deep=False) for registration in registrations]
-        served: set[str] = set()
-        candidates = []
-        for registration, liveness in zip(registrations, found, strict=True):
-            device_type = registration.device_type
-            standing = liveness
-            if liveness.state == "live" and device_type in served:
-                standing = evolve(liveness, state="shadowed", reason="another one goes first")
-            candidates.append(
-                Candidate(
-                    registration,
-                    self.priority_of(registration),
-                    standing,
-                    chosen=standing.state == "live",
-                    ties=self._ties(registration, registrations),
-                )
-            )
-            if standing.state == "live":
-                served.add(device_type)
-        return candidates
+        return explaining.explain(self, what, deep=deep)
 
     def examine(
         self, registrations: Sequence[Registration], frameworks: Sequence[str] = ()
@@ -279,17 +242,6 @@ class FactoryRegistry:
         ]
         with ThreadPoolExecutor(max(1, len(questions)), "devicecore-examine") as threads:
             list(threads.map(lambda question: self.liveness_of(*question), questions))
-
-    def _examine_in_waves(self, registrations: Sequence[Registration]) -> None:
-        """Probe first those that wait for nothing, then those whose class turned out to be live."""
-        self.examine([entry for entry in registrations if entry.after_class is None])
-        classes = {
-            device.device_class
-            for entry in self.factories()
-            if (liveness := self.liveness_of(entry, deep=False)).is_live
-            for device in liveness.devices
-        }
-        self.examine([entry for entry in registrations if entry.after_class in classes])
 
     def refresh(self) -> None:
         """Forget all evidence, so that the next question probes anew."""
@@ -332,6 +284,25 @@ class FactoryRegistry:
             NotLiveError: No factory of the type is live, or none made a device.
         """
         return making.new_device(self, device_type, options, name_prefix)
+
+    def devices_of_type(
+        self, device_type: str, options: DeviceOptions, name_prefix: str
+    ) -> list[Device]:
+        """Make the devices of the first live factory of a type.
+
+        Raises:
+            UnknownDeviceError: Nobody registered the type.
+            NotLiveError: No factory of the type is live, or none made a device.
+        """
+        return making.devices_of_type(self, device_type, options, name_prefix)
+
+    def host_device(self, name_prefix: str) -> Device:
+        """Make CPU:0 at once, from what is known without a probe.
+
+        Raises:
+            NotLiveError: No factory of the CPU can.
+        """
+        return making.host_device(self, name_prefix)
 
     def build(self, registration: Registration) -> DeviceFactory:
         """Return the factory of *registration*, imported and built once.
@@ -385,15 +356,6 @@ class FactoryRegistry:
             if question[0] != registration
         }
         self._picks.clear()
-
-    def _ties(self, registration: Registration, others: Iterable[Registration]) -> tuple[str, ...]:
-        return tuple(
-            other.origin
-            for other in others
-            if other != registration
-            and other.device_type == registration.device_type
-            and self.priority_of(other) == self.priority_of(registration)
-        )
 
     def _load_source(self) -> None:
         with self._lock:

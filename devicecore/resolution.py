@@ -1,0 +1,151 @@
+"""`resolve`: which device a program gets, and why it is not a better one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from devicecore.device import Device
+from devicecore.device_mgr.policy import parse_policy
+from devicecore.errors import NotLiveError, UnknownDeviceError
+from devicecore.names import DEVICE_CLASSES, DeviceName
+from devicecore.runtime import default_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicecore.runtime import Runtime
+
+AUTO = "auto"
+
+
+@frozen
+class Rejected:
+    """A choice that went before, and why it was not taken.
+
+    Attributes:
+        name: A device type, or a name of the user's list.
+        state: Its state, such as ``absent`` or ``broken``.
+        reason: Why, in one line.
+        fix: What to do about it.
+    """
+
+    name: str
+    state: str
+    reason: str
+    fix: str = ""
+
+
+@frozen
+class Resolution:
+    """The device that a program gets, and why.
+
+    Attributes:
+        device: The device.
+        why: Why it is this one, in one line.
+        rejected: What went before it, in order, with the reasons.
+    """
+
+    device: Device
+    why: str
+    rejected: tuple[Rejected, ...] = ()
+
+
+def resolve(
+    request: str | DeviceName | Device = AUTO,
+    *,
+    framework: str | None = None,
+    policy: str | None = None,
+    runtime: Runtime | None = None,
+) -> Resolution:
+    """Return the device for a request; a pure query that leaves no default behind.
+
+    Only what is asked for is probed, in the order of choice, until something is live.
+
+    Args:
+        request: ``"auto"`` for the best live device, a family such as ``"gpu"``, or a name.
+        framework: What it must be live for, ``"torch"`` or ``"onnx"``; None for anything.
+        policy: ``"prefer:cuda:1,cpu"`` for the first live one of a list, ``"require:cuda"`` for one
+            and no other; takes the place of *request*.
+        runtime: Whose devices; None for those of this process.
+
+    Raises:
+        NotLiveError: What was asked for does not work here.
+        UnknownDeviceError: There is no such device.
+        InvalidDeviceNameError: A name is none.
+        ValueError: *policy* is none, or both *request* and *policy* name devices.
+    """
+    source = runtime or default_runtime()
+    if isinstance(request, Device):
+        return Resolution(request, "it was handed over")
+    chosen = parse_policy(policy or AUTO)
+    if AUTO not in (chosen.kind, request):
+        msg = f"the request {str(request)!r} and the policy {policy!r} both name devices; give one"
+        raise ValueError(msg)
+    if chosen.kind == "prefer":
+        return _first_live(source, chosen.names, framework, "the first live one of the list")
+    if chosen.kind == "require":
+        return _exactly(source, chosen.names[0], framework)
+    if request == AUTO:
+        types = tuple(_automatic(source))
+        return _first_live(source, types, framework, "the highest priority of what is live")
+    parsed = source.parsed(request)
+    if (
+        parsed.device_type in DEVICE_CLASSES
+        and parsed.device_type not in source.registry.known_types
+    ):
+        return _best_of_class(source, parsed, framework)
+    return _exactly(source, parsed, framework)
+
+
+def _exactly(source: Runtime, name: str | DeviceName, framework: str | None) -> Resolution:
+    return Resolution(source.device(name, framework), f"{name} was asked for")
+
+
+def _best_of_class(source: Runtime, name: DeviceName, framework: str | None) -> Resolution:
+    try:
+        device = source.device(name, framework)
+    except UnknownDeviceError:
+        rejected = _rejections(source, framework)
+        reasons = "; ".join(f"{each.name}: {each.reason}" for each in rejected)
+        what = f"a device of class {name.device_type}"
+        raise NotLiveError(what, "absent", reasons) from None
+    return Resolution(device, f"the best {name.device_type} that is live")
+
+
+def _automatic(source: Runtime) -> Iterator[str]:
+    """Yield the types that may be chosen without being named, in order."""
+    registry = source.registry
+    for device_type in registry.device_types:
+        if not all(entry.only_named for entry in registry.factories(device_type)):
+            yield device_type
+
+
+def _first_live(
+    source: Runtime, names: tuple[str, ...], framework: str | None, why: str
+) -> Resolution:
+    rejected: list[Rejected] = []
+    for name in names:
+        try:
+            device = source.device(name, framework)
+        except NotLiveError as error:
+            rejected.append(Rejected(name, error.state, error.reason, error.fix))
+        except UnknownDeviceError as error:
+            rejected.append(Rejected(name, "absent", error.why or "there is no such device"))
+        else:
+            return Resolution(device, why, tuple(rejected))
+    what = f"a device for {framework}" if framework else "a device"
+    reasons = "; ".join(f"{each.name}: {each.reason}" for each in rejected)
+    raise NotLiveError(what, "absent", reasons, next((e.fix for e in rejected if e.fix), ""))
+
+
+def _rejections(source: Runtime, framework: str | None) -> list[Rejected]:
+    rejected = []
+    for entry in source.registry.factories():
+        liveness = source.registry.liveness_of(entry, framework)
+        if not liveness.is_live:
+            rejected.append(
+                Rejected(entry.device_type, liveness.state, liveness.reason, liveness.fix)
+            )
+    return rejected

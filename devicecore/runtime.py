@@ -1,0 +1,145 @@
+"""The devices of this process: the host at once, every other one when it is first asked for."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from devicecore.device import Device
+from devicecore.device_factory import DeviceOptions, default_registry
+from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
+from devicecore.device_mgr.lookup import spelled
+from devicecore.errors import NotLiveError, UnknownDeviceError
+from devicecore.fork import rearm_after_fork
+from devicecore.names import DEVICE_CLASSES, DeviceName
+
+if TYPE_CHECKING:
+    from devicecore.device_factory import FactoryRegistry
+
+
+class Runtime:
+    """A manager that fills itself: asking for a device probes its type, and no other.
+
+    Args:
+        registry: Whose factories; None for the default registry.
+    """
+
+    def __init__(self, registry: FactoryRegistry | None = None) -> None:
+        self.registry = registry or default_registry()
+        self._manager: DeviceMgr | None = None
+        self._lock = threading.RLock()
+        rearm_after_fork(self)
+
+    @property
+    def manager(self) -> DeviceMgr:
+        """The manager; CPU:0 is in it from the start and is never swapped."""
+        if self._manager is None:
+            with self._lock:
+                if self._manager is None:
+                    host = self.registry.host_device(LOCAL_TASK)
+                    self._manager = DeviceMgr([host], registry=self.registry)
+        return self._manager
+
+    def parsed(self, name: str | DeviceName) -> DeviceName:
+        """Return *name* as a value; the registered types count in any case.
+
+        Raises:
+            InvalidDeviceNameError: It is no device name.
+        """
+        if isinstance(name, DeviceName):
+            return name
+        return spelled(name, self.registry.known_types)
+
+    def device(self, name: str | DeviceName | Device, framework: str | None = None) -> Device:
+        """Return the device that answers to *name*, made on first use if its factory is live.
+
+        Args:
+            name: A name, such as ``"cuda:1"`` or ``"gpu"``; a device is returned as it is.
+            framework: What it must be live for, ``"torch"`` or ``"onnx"``; None for anything.
+
+        Raises:
+            InvalidDeviceNameError: *name* is no device name.
+            NotLiveError: Its type does not work here, or not for *framework*.
+            UnknownDeviceError: There is no such device.
+        """
+        if isinstance(name, Device):
+            return name
+        parsed = self.parsed(name)
+        device_type = parsed.device_type
+        known = self.registry.known_types
+        if device_type in DEVICE_CLASSES and device_type not in known:
+            self._fill_class(framework)
+        elif device_type is not None:
+            self._fill_type(device_type, framework)
+        return self.manager.lookup_device(parsed)
+
+    def _fill_class(self, framework: str | None) -> None:
+        for device_type in self.registry.device_types:
+            try:
+                self.fill(device_type, framework)
+            except NotLiveError:
+                continue
+
+    def _fill_type(self, device_type: str, framework: str | None) -> None:
+        try:
+            self.fill(device_type, framework)
+        except NotLiveError:
+            if device_type != "CUDA":
+                raise
+            # To torch's HIP builds a ROCm card is called "cuda".
+            try:
+                self.fill("ROCM", framework)
+            except (NotLiveError, UnknownDeviceError):
+                pass
+            else:
+                return
+            raise
+
+    def fill(self, device_type: str, framework: str | None = None) -> None:
+        """Make the devices of one type, unless they are here and serve *framework* already.
+
+        Raises:
+            NotLiveError: The type does not work here, or not for *framework*.
+            UnknownDeviceError: Nobody registered the type.
+        """
+        with self._lock:  # factories are called inside, but this is no registry's lock
+            here = [each for each in self._of_type(device_type) if not each.gone]
+            if here and (framework is None or all(framework in each.frameworks for each in here)):
+                return
+            self.registry.get_factory(device_type, framework)
+            asked = () if framework is None else (framework,)
+            made = self.registry.devices_of_type(
+                device_type, DeviceOptions(frameworks=asked), LOCAL_TASK
+            )
+            for device in made:
+                known = next((each for each in here if each.name == device.name), None)
+                if known is None:
+                    self.manager.add_devices([device])
+                else:
+                    known.extend(device)
+                    device.close()
+
+    def _of_type(self, device_type: str) -> list[Device]:
+        return [each for each in self.manager.list_devices() if each.device_type == device_type]
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child."""
+        self._lock = threading.RLock()
+
+
+_default = Runtime()
+
+
+def default_runtime() -> Runtime:
+    """Return the runtime of this process."""
+    return _default
+
+
+def default_manager() -> DeviceMgr:
+    """Return the manager of this process: CPU:0, and whatever was asked for so far."""
+    return _default.manager
+
+
+def host_cpu() -> Device:
+    """Return CPU:0 of this process; nothing is probed for it."""
+    return _default.manager.lookup_device("CPU:0")
