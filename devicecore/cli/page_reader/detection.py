@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from devicecore.onnx import OnnxModel
 
 _SHORTER_SIDE = 736  # smaller images are enlarged until their shorter side has as many pixels
+_LONGER_SIDE = 4000  # but not beyond this, or a narrow strip would become enormous
 _MULTIPLE = 32  # of which the detector wants both sides to be
 _TEXT = 0.3  # a pixel is text from this probability on
 _BOX_SCORE = 0.5  # a box is kept from this mean probability on
@@ -49,7 +50,8 @@ def detect_lines(
 def prepare(image: NDArray[np.uint8], host: Device) -> NDArray[np.float32]:
     """Return *image* as the detector takes it: shape ``(1, 3, h, w)``, values from -1 to 1."""
     height, width = image.shape[:2]
-    scale = max(1.0, _SHORTER_SIDE / min(height, width))
+    scale = min(_SHORTER_SIDE / min(height, width), _LONGER_SIDE / max(height, width))
+    scale = max(1.0, scale)
     new_width, new_height = (_rounded(int(side * scale)) for side in (width, height))
     resized = host.compute("cv2.resize", image, (new_width, new_height))
     scaled = (resized.astype(np.float32) * (1 / 255) - 0.5) / 0.5

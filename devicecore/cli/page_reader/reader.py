@@ -123,7 +123,9 @@ def _prepare(
     """Return the page to work on, its scale (x, y) to *image*, and the rows added on top of it."""
     work = host.compute("cv2.cvtColor", np.ascontiguousarray(image), _RGB_TO_BGR)
     work = _resized(work, min(1.0, _LONGEST_SIDE / max(work.shape[:2])), host)
-    work = _resized(work, max(1.0, _SHORTEST_SIDE / min(work.shape[:2])), host)
+    height, width = work.shape[:2]
+    larger = min(_SHORTEST_SIDE / min(height, width), _LONGEST_SIDE / max(height, width))
+    work = _resized(work, max(1.0, larger), host)
     height, width = work.shape[:2]
     scale = (image.shape[1] / width, image.shape[0] / height)
     if height > _SHORTEST_SIDE and width <= _WIDEST * height:
