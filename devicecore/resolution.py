@@ -143,6 +143,8 @@ def _first_live(
 def _rejections(source: Runtime, framework: str | None) -> list[Rejected]:
     rejected = []
     for entry in source.registry.factories():
+        if entry.device_type in DEVICE_CLASSES or entry.after_class is not None:
+            continue  # the host, which is of no other class
         liveness = source.registry.liveness_of(entry, framework)
         if not liveness.is_live:
             rejected.append(

@@ -161,6 +161,17 @@ class FactoryRegistry:
         with self._lock:
             return frozenset(each.device_type for each in self._registrations.values())
 
+    def spelled(self, device_type: str) -> str:
+        """Return the registered type that *device_type* writes, in any case.
+
+        Raises:
+            UnknownDeviceError: There is none.
+        """
+        for known in self.known_types:
+            if known.casefold() == device_type.casefold():
+                return known
+        raise UnknownDeviceError(device_type, sorted(self.known_types))
+
     @property
     def device_types(self) -> tuple[str, ...]:
         """All registered types, in the order of their first factory."""

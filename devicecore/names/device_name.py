@@ -25,6 +25,8 @@ _GRAMMARS = {
     "tf-python": tensorflow_grammar.parse_python,
 }
 
+_SURELY_SHORT = grammar.MAX_LENGTH - len("/device:*")
+
 _PARTS = ("job", "replica", "task", "device_type", "index")
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
@@ -90,10 +92,7 @@ class DeviceName:
     index: int | None = field(default=None, order=_unset_first, validator=_number)
 
     def __attrs_post_init__(self) -> None:
-        if len(text := str(self)) > grammar.MAX_LENGTH:
-            raise InvalidDeviceNameError(
-                text, grammar.MAX_LENGTH, f"longer than {grammar.MAX_LENGTH} characters"
-            )
+        _bounded(self)
 
     def __str__(self) -> str:
         text = "" if self.job is None else f"/job:{self.job}"
@@ -133,7 +132,9 @@ class DeviceName:
         except KeyError:
             msg = f"{dialect!r} is not a dialect; there are {', '.join(_GRAMMARS)}"
             raise ValueError(msg) from None
-        return _unchecked(*read(text))
+        name = _unchecked(*read(text))
+        # What a short text leaves out is printed: "/gpu" is "/device:GPU:*".
+        return _bounded(name) if read is grammar.parse and len(text) > _SURELY_SHORT else name
 
     @property
     def is_complete(self) -> bool:
@@ -187,6 +188,7 @@ class DeviceName:
         Raises:
             IncompatibleNamesError: The names differ in job, replica or task, or, with
                 ``conflicts="error"``, in type or index.
+            InvalidDeviceNameError: Together they have more than 256 characters.
         """
         for part in _PARTS if conflicts == "error" else _PARTS[:3]:
             mine, theirs = getattr(self, part), getattr(other, part)
@@ -202,13 +204,19 @@ class DeviceName:
         return merged
 
     def fill(self, other: DeviceName) -> DeviceName:
-        """Return this name with its unset parts taken from *other*."""
-        return _unchecked(
-            other.job if self.job is None else self.job,
-            other.replica if self.replica is None else self.replica,
-            other.task if self.task is None else self.task,
-            other.device_type if self.device_type is None else self.device_type,
-            other.index if self.index is None else self.index,
+        """Return this name with its unset parts taken from *other*.
+
+        Raises:
+            InvalidDeviceNameError: Together they have more than 256 characters.
+        """
+        return _bounded(
+            _unchecked(
+                other.job if self.job is None else self.job,
+                other.replica if self.replica is None else self.replica,
+                other.task if self.task is None else self.task,
+                other.device_type if self.device_type is None else self.device_type,
+                other.index if self.index is None else self.index,
+            )
         )
 
     def with_index(self, index: int | None) -> DeviceName:
@@ -218,6 +226,15 @@ class DeviceName:
             InvalidDeviceNameError: *index* is not a whole number from 0 to 2³¹-1.
         """
         return evolve(self, index=index)
+
+
+def _bounded(name: DeviceName) -> DeviceName:
+    """Return *name* if its text can be parsed back."""
+    if len(text := str(name)) > grammar.MAX_LENGTH:
+        raise InvalidDeviceNameError(
+            text, grammar.MAX_LENGTH, f"longer than {grammar.MAX_LENGTH} characters"
+        )
+    return name
 
 
 def _parts(name: DeviceName) -> tuple[str | int | None, ...]:

@@ -1,0 +1,65 @@
+"""The command line: one file for each command, imported when it is called.
+
+Exit codes: 0 all went well, 1 what was asked for does not work here, 2 the call itself is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from devicecore import __version__
+from devicecore.cli.usage import UsageError
+from devicecore.errors import DeviceCoreError, InvalidDeviceNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "devices": "list the devices of this machine, and why the others are not live",
+    "resolve": "say which device a program would get, and why",
+    "doctor": "explain every candidate, and what is wrong with this machine",
+    "demo": "read the text of a page on the best device",
+}
+
+_NOT_LIVE = 1
+_USAGE = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: The words after the program's name; None for those of this process.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = ArgumentParser("devicecore", description="Devices that really work.")
+    parser.add_argument("--version", action="version", version=f"devicecore {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        if name in words:  # the others are not called, so they need not be imported
+            module = import_module(f"devicecore.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    parsed = parser.parse_args(words)
+    try:
+        code: int = parsed.run(parsed, sys.stdout)
+        sys.stdout.flush()
+    except (InvalidDeviceNameError, UsageError) as error:
+        return _say(error, _USAGE)
+    except DeviceCoreError as error:
+        return _say(error, _NOT_LIVE)
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _say(error: Exception, code: int) -> int:
+    print(f"devicecore: {' '.join(str(error).split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,87 @@
+"""``devicecore doctor``: every candidate with all that is known, and what is wrong here."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from attrs import asdict
+
+from devicecore.cli.listing import candidate_as_data
+from devicecore.cli.table import heading, print_table
+from devicecore.device_factory import default_registry
+from devicecore.doctor import diagnose
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+    from typing import TextIO
+
+    from devicecore.device_factory import Candidate
+
+_EVIDENCE = {
+    "metadata": "reading files",
+    "opened": "an answer of the runtime",
+    "ran": "running something",
+}
+_DETAIL_LINES = 12
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the command's arguments to *parser*."""
+    parser.add_argument("type", nargs="?", help="only this device type")
+    parser.add_argument(
+        "--deep", action="store_true", help="probe everything anew, which may take a minute"
+    )
+    parser.add_argument("--json", action="store_true", help="print plain data")
+
+
+def run(args: Namespace, out: TextIO) -> int:
+    """Run the command; what it finds goes to *out*.
+
+    Raises:
+        UnknownDeviceError: Nobody registered the type.
+    """
+    registry = default_registry()
+    device_type = registry.spelled(args.type) if args.type else None
+    if args.deep:
+        registry.refresh()
+    candidates = registry.explain(device_type, deep=args.deep)
+    findings = [] if device_type else diagnose()
+    if args.json:
+        data = {
+            "candidates": [candidate_as_data(candidate) for candidate in candidates],
+            "findings": [asdict(finding) for finding in findings],
+        }
+        print(json.dumps(data, indent=2), file=out)
+        return 0
+    for candidate in candidates:
+        registration = candidate.registration
+        taken = ", taken" if candidate.chosen else ""
+        heading(f"{registration.device_type}  {candidate.liveness.state}{taken}", out)
+        print_table(list(_facts(candidate)), out)
+    for finding in findings:
+        heading(f"finding  {finding.name}", out)
+        print_table(
+            [("problem", finding.problem), ("seen", finding.evidence), ("fix", finding.fix)], out
+        )
+    if not args.deep and any(entry.liveness.state == "untried" for entry in candidates):
+        print("nothing was run; --deep probes what is untried", file=out)
+    return 0
+
+
+def _facts(candidate: Candidate) -> Iterator[tuple[str, str]]:
+    registration, liveness = candidate.registration, candidate.liveness
+    yield "from", f"{registration.origin}, priority {candidate.priority}"
+    if candidate.ties:
+        yield "ties", f"same priority: {', '.join(candidate.ties)}"
+    if liveness.reason:
+        yield "why", liveness.reason
+    for framework, answer in liveness.frameworks.items():
+        if (answer.state, answer.reason) != (liveness.state, liveness.reason):
+            yield framework, ": ".join(filter(None, (answer.state, answer.reason, answer.fix)))
+    yield "known", f"by {_EVIDENCE[liveness.evidence]}, in {liveness.seconds:.2f} s"
+    for line in liveness.detail.splitlines()[-_DETAIL_LINES:]:
+        yield "detail", line
+    if liveness.fix:
+        yield "fix", liveness.fix

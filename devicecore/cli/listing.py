@@ -1,0 +1,107 @@
+"""The list of devices: the live ones, and for each other one the state, the reason and the fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from devicecore.cli.table import heading, print_table, size
+from devicecore.device_factory import default_registry
+from devicecore.device_mgr import DeviceMgr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+    from devicecore.device import Device
+    from devicecore.device_factory import Candidate
+
+
+def print_devices(out: TextIO) -> None:
+    """Probe all devices that were not tried yet, and print them."""
+    manager, candidates = gather()
+    heading("live", out)
+    print_table([_row(device) for device in _best_first(manager)], out)
+    partly = [
+        (candidate.registration.device_type, f"for {framework}: {answer.state}", answer)
+        for candidate in candidates
+        if candidate.chosen
+        for framework, answer in candidate.liveness.frameworks.items()
+        if not answer.is_live
+    ]
+    others = [
+        (candidate.registration.device_type, candidate.liveness.state, candidate.liveness)
+        for candidate in candidates
+        if not candidate.chosen and not _is_waiting(candidate)
+    ]
+    for title, entries in (("partly live", partly), ("not live", others)):
+        if not entries:
+            continue
+        heading(title, out)
+        rows = []
+        for name, state, answer in entries:
+            rows.append((name, state, answer.reason))
+            if answer.fix:
+                rows.append(("", "", f"fix: {answer.fix}"))
+        print_table(rows, out)
+    manager.close()
+
+
+def gather() -> tuple[DeviceMgr, list[Candidate]]:
+    """Return a manager of all live devices, and every candidate with its liveness."""
+    manager = DeviceMgr.create()
+    return manager, default_registry().explain()
+
+
+def devices_as_data() -> dict[str, Any]:
+    """Return the list of devices as plain data."""
+    manager, candidates = gather()
+    data = {
+        "devices": [_device_as_data(device) for device in _best_first(manager)],
+        "candidates": [candidate_as_data(candidate) for candidate in candidates],
+    }
+    manager.close()
+    return data
+
+
+def candidate_as_data(candidate: Candidate) -> dict[str, Any]:
+    """Return one candidate as plain data."""
+    registration = candidate.registration
+    return {
+        "device_type": registration.device_type,
+        "priority": candidate.priority,
+        "origin": registration.origin,
+        "chosen": candidate.chosen,
+        "ties": list(candidate.ties),
+        **candidate.liveness.to_json(),
+    }
+
+
+def _device_as_data(device: Device) -> dict[str, Any]:
+    return {
+        "name": device.name,
+        "device_class": device.device_class,
+        "description": device.attributes.description,
+        "physical_id": device.physical_id,
+        "memory_bytes": device.attributes.memory_limit,
+        "frameworks": sorted(device.frameworks),
+        "torch_device": device.torch_device,
+    }
+
+
+def _best_first(manager: DeviceMgr) -> Iterator[Device]:
+    return iter(sorted(manager, key=manager.rank))
+
+
+def _row(device: Device) -> tuple[str, ...]:
+    return (
+        f"{device.device_type}:{device.parsed_name.index}",
+        device.device_class,
+        size(device.attributes.memory_limit),
+        ", ".join(sorted(device.frameworks)) or "-",
+        device.attributes.description,
+    )
+
+
+def _is_waiting(candidate: Candidate) -> bool:
+    """Return whether it only waits for another device, which is no fault of the machine."""
+    return candidate.registration.after_class is not None and not candidate.liveness.is_live

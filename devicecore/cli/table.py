@@ -1,0 +1,66 @@
+"""Tables of 80 columns: plain text in a pipe, with colours on a terminal that has rich."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TextIO
+
+WIDTH = 80
+_GAP = "  "
+
+
+def print_table(
+    rows: Sequence[Sequence[str]], out: TextIO, *, indent: str = "  ", last_wraps: bool = True
+) -> None:
+    """Print *rows* in columns, each as wide as its widest cell; the last one is wrapped.
+
+    Args:
+        rows: Cells of one line each, as many in every row.
+        out: Where.
+        indent: What every line starts with.
+        last_wraps: Whether the last column is wrapped at 80 columns or left as it is.
+    """
+    if not rows:
+        return
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    left = len(indent) + sum(widths) + len(_GAP) * len(widths)
+    for row in rows:
+        lead = indent + "".join(
+            cell.ljust(width) + _GAP for cell, width in zip(row[:-1], widths, strict=True)
+        )
+        text = wrapped(row[-1], left) if last_wraps else [row[-1]]
+        for number, line in enumerate(text or [""]):
+            print(((lead if not number else " " * left) + line).rstrip(), file=out)
+
+
+def wrapped(text: str, left: int) -> list[str]:
+    """Return *text* in lines that end before column 80 when they start at column *left*."""
+    return textwrap.wrap(
+        " ".join(text.split()),
+        max(WIDTH - left, 24),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def heading(text: str, out: TextIO) -> None:
+    """Print a heading, in bold on a terminal that has rich."""
+    if out.isatty() and out is sys.stdout:
+        try:
+            from rich.console import Console
+        except ModuleNotFoundError:
+            pass
+        else:
+            Console(highlight=False).print(text, style="bold")
+            return
+    print(text, file=out)
+
+
+def size(memory_bytes: int) -> str:
+    """Return an amount of memory for a person, such as ``"79.2 GiB"``."""
+    return f"{memory_bytes / 2**30:.1f} GiB" if memory_bytes else ""

@@ -1,0 +1,121 @@
+"""The process's own devices: the host at once, the others when asked for."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from devicecore import DeviceFactory, FactoryRegistry, Liveness, default_manager
+from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
+from devicecore.runtime import Runtime, host_cpu
+from devicecore.testing import FakeFactory
+
+
+class TwoCards(FakeFactory):
+    device_type = "CUDA"
+    priority = 200
+    count = 2
+    frameworks = ("torch", "onnx")
+    torch_name = "cuda"
+
+
+class BrokenCards(FakeFactory):
+    device_type = "CUDA"
+    priority = 200
+    answer = Liveness("broken", reason="the driver is too old", fix="update the driver")
+
+
+class RocmCards(FakeFactory):
+    device_type = "ROCM"
+    priority = 194
+    frameworks = ("torch",)
+    torch_name = "cuda"
+
+
+def host_runtime(*factories: type[DeviceFactory]) -> Runtime:
+    runtime = Runtime(FactoryRegistry("devicecore.discovery:factories"))
+    for registration in runtime.registry.factories():
+        if registration.device_type in {factory.device_type for factory in factories}:
+            runtime.registry.unregister(registration)
+    for factory in factories:
+        local = type(factory.__name__, (factory,), {"__qualname__": f"<locals>.{factory.__name__}"})
+        runtime.registry.register_class(factory.device_type, local)
+    return runtime
+
+
+def test_the_host_is_there_at_once_and_nothing_else_is_asked() -> None:
+    asked = []
+
+    class Watched(TwoCards):
+        def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+            asked.append(framework)
+            return super().probe(framework, deep=deep)
+
+    runtime = host_runtime(Watched)
+    assert [device.device_type for device in runtime.manager] == ["CPU"]
+    assert asked == []
+
+
+def test_cards_come_with_the_first_question() -> None:
+    runtime = host_runtime(TwoCards)
+    assert len(runtime.manager) == 1
+    second = runtime.device("cuda:1")
+    assert second.name.endswith("CUDA:1")
+    assert len(runtime.manager) == 3
+    assert runtime.device("cuda:1") is second
+    assert runtime.device(second) is second
+
+
+def test_a_second_framework_extends_the_same_device() -> None:
+    runtime = host_runtime(TwoCards)
+    card = runtime.device("cuda", "torch")
+    assert card.frameworks == {"torch"}
+    assert runtime.device("cuda", "onnx") is card
+    assert card.frameworks == {"torch", "onnx"}
+
+
+def test_the_process_has_one_host() -> None:
+    assert host_cpu() is default_manager().host_cpu
+
+
+def test_what_is_not_live_says_why() -> None:
+    runtime = host_runtime(BrokenCards, RocmCards)
+    runtime.registry.unregister(runtime.registry.factories("ROCM")[0])
+    with pytest.raises(NotLiveError, match="driver is too old") as caught:
+        runtime.device("cuda:0")
+    assert caught.value.fix == "update the driver"
+
+
+def test_torchs_name_of_a_rocm_card_finds_it() -> None:
+    runtime = host_runtime(BrokenCards, RocmCards)
+    assert runtime.device("cuda:0", "torch").device_type == "ROCM"
+
+
+def test_names() -> None:
+    runtime = host_runtime(TwoCards)
+    with pytest.raises(UnknownDeviceError):
+        runtime.device("cuda:7")
+    with pytest.raises(InvalidDeviceNameError):
+        runtime.device("/job:*a")
+    with pytest.raises(UnknownDeviceError):
+        runtime.device("/device:NOBODY:0")
+
+
+def test_a_family_means_its_best_card() -> None:
+    runtime = host_runtime(TwoCards)
+    assert runtime.device("gpu:1").name.endswith("CUDA:1")
+
+
+def test_threads_share_what_the_first_one_made() -> None:
+    runtime = host_runtime(TwoCards)
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(runtime.device("cuda:0"))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(map(id, found))) == 1
