@@ -96,7 +96,7 @@ def resolve(
         and parsed.device_type not in source.registry.known_types
     ):
         return _best_of_class(source, parsed, framework)
-    return _exactly(source, parsed, framework)
+    return _exactly(source, request, framework)
 
 
 def _exactly(source: Runtime, name: str | DeviceName, framework: str | None) -> Resolution:

@@ -53,11 +53,10 @@ def run(args: Namespace, out: TextIO) -> int:
         require(package, extra="demo")
     # Late: these import numpy and Pillow, which the other commands do without.
     from devicecore.cli.listing import print_devices
-    from devicecore.resolution import resolve
-    from devicecore.runtime import host_cpu
-
     from devicecore.cli.page_reader.images import load_image
     from devicecore.cli.page_reader.output import write_page
+    from devicecore.resolution import resolve
+    from devicecore.runtime import host_cpu
 
     source = args.image or _sample()
     start = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -76,13 +77,16 @@ class Registration:
     def target(self) -> str | None:
         """``"module:Class"`` for another process to import; None where it could not.
 
-        It could not import a class of the main script or of a function's body, and a frozen or
-        embedded program has no interpreter to start.
+        It could not import a class of the main script, of a function's body or of a notebook, and
+        a frozen or embedded program has no interpreter to start.
         """
         if getattr(sys, "frozen", False) or not sys.executable:
             return None
         if isinstance(self.factory, str):
             return self.factory
-        if self.factory.__module__ == "__main__" or "<locals>" in self.factory.__qualname__:
+        module, name = self.factory.__module__, self.factory.__qualname__
+        try:
+            found = attrgetter(name)(sys.modules[module])
+        except (KeyError, AttributeError):
             return None
-        return f"{self.factory.__module__}:{self.factory.__qualname__}"
+        return f"{module}:{name}" if found is self.factory and module != "__main__" else None

@@ -145,6 +145,8 @@ class FactoryRegistry:
                 for registration in self._registrations.values()
                 if device_type in (None, registration.device_type)
             ]
+        # Plug-ins that only a child can ask for their priority are asked all at once.
+        self.examine([each for each in found if each.priority is None])
         prefer = config.load().prefer
 
         def rank(registration: Registration) -> tuple[int, int, tuple[str, str, str]]:
@@ -251,7 +253,9 @@ class FactoryRegistry:
             for registration in registrations
             for framework in (frameworks or (None,))
         ]
-        with ThreadPoolExecutor(max(1, len(questions)), "devicecore-examine") as threads:
+        if not questions:
+            return
+        with ThreadPoolExecutor(len(questions), "devicecore-examine") as threads:
             list(threads.map(lambda question: self.liveness_of(*question), questions))
 
     def refresh(self) -> None:
