@@ -7,9 +7,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from devicecore.cli.listing import print_devices
+from devicecore.cli.progress import progress
+from devicecore.cli.table import print_table
 from devicecore.errors import DeviceError, MissingDependencyError
 from devicecore.ledger import default_ledger
 from devicecore.optional import package_dir, require
+from devicecore.resolution import resolve
+from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -52,11 +57,8 @@ def run(args: Namespace, out: TextIO) -> int:
     for package in _PACKAGES:
         require(package, extra="demo")
     # Late: these import numpy and Pillow, which the other commands do without.
-    from devicecore.cli.listing import print_devices
     from devicecore.cli.page_reader.images import load_image
     from devicecore.cli.page_reader.output import write_page
-    from devicecore.resolution import resolve
-    from devicecore.runtime import host_cpu
 
     source = args.image or _sample()
     start = time.perf_counter()
@@ -64,15 +66,18 @@ def run(args: Namespace, out: TextIO) -> int:
     loading = time.perf_counter() - start
     if not args.json:
         print_devices(out)
-    resolution = resolve(args.device or "auto", framework="onnx")
-    device, page = _read(image, resolution.device, host_cpu(), may_move=args.device is None)
+    chosen = resolve(args.device or "auto", framework="onnx")
+    device, page = _read(image, chosen.device, may_move=args.device is None)
     report = _report(device, page, loading)
     files = write_page(args.out, source, image, report, host_cpu())
     if args.json:
         print(json.dumps(report, ensure_ascii=False, indent=2), file=out)
-    else:
-        _print(out, f"{source.name} on {device.label}: {resolution.why}", page, report)
-        print(f"written: {', '.join(map(str, files))}", file=out)
+        return 0
+    why = chosen.why if device is chosen.device else f"{chosen.device.label} could not"
+    print(f"\n{source.name}, read on {device.label}: {why}", file=out)
+    _print(page, report["seconds"], out)
+    for file in files:
+        print(f"written: {file}", file=out)
     return 0
 
 
@@ -83,11 +88,11 @@ def _sample() -> Path:
     return folder / "data" / "page.png"
 
 
-def _read(image: Any, device: Device, host: Device, *, may_move: bool) -> tuple[Device, Page]:
-    """Read *image* on *device*; if that fails and it was our choice, on the host."""
+def _read(image: Any, device: Device, *, may_move: bool) -> tuple[Device, Page]:
+    """Read *image* on *device*; if that fails and the device was our choice, on the CPU."""
     from devicecore.cli.page_reader.reader import read_page
-    from devicecore.cli.progress import progress
 
+    host = host_cpu()
     with progress() as show:
         try:
             return device, read_page(image, device=device, host=host, progress=show)
@@ -95,7 +100,8 @@ def _read(image: Any, device: Device, host: Device, *, may_move: bool) -> tuple[
             if not may_move or device is host:
                 raise
             default_ledger().record("demo", device.name, host.name, str(error))
-            return host, read_page(image, device=host, host=host, progress=show)
+            cpu = resolve("cpu", framework="onnx").device
+            return cpu, read_page(image, device=cpu, host=host, progress=show)
 
 
 def _report(device: Device, page: Page, loading: float) -> dict[str, Any]:
@@ -111,13 +117,12 @@ def _report(device: Device, page: Page, loading: float) -> dict[str, Any]:
     }
 
 
-def _print(out: TextIO, title: str, page: Page, report: dict[str, Any]) -> None:
-    print(f"\n{title}", file=out)
-    for line in page.lines:
-        print(f"  {line.score:.2f}  {line.text}", file=out)
-    count = f"{len(page.lines)} lines" if page.lines else "no text"
-    mean = sum(line.score for line in page.lines) / max(1, len(page.lines))
-    sure = f", mean score {mean:.2f}" if page.lines else ""
-    print(f"{count}{sure}, read with {page.models}", file=out)
-    stages = "  ".join(f"{stage} {value:.2f}" for stage, value in report["seconds"].items())
-    print(f"seconds: {stages}", file=out)
+def _print(page: Page, seconds: dict[str, float], out: TextIO) -> None:
+    print_table([(f"{line.score:.2f}", line.text) for line in page.lines], out)
+    if page.lines:
+        mean = sum(line.score for line in page.lines) / len(page.lines)
+        print(f"{len(page.lines)} lines, mean score {mean:.2f}, by {page.models}", file=out)
+    else:
+        print(f"no text, by {page.models}", file=out)
+    stages = ", ".join(f"{stage} {value:.2f}" for stage, value in seconds.items())
+    print_table([("seconds:", stages)], out, indent="")
