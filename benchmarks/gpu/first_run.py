@@ -88,7 +88,7 @@ def commit() -> str:
 def main() -> int:
     """Check, time, write the JSON and print the table."""
     manager = DeviceMgr.create()
-    found = {
+    found: dict[str, Any] = {
         "machine": {
             "card": torch.cuda.get_device_name(0),
             "torch": torch.__version__,

@@ -10,7 +10,9 @@ from attrs import asdict
 from devicecore.cli.listing import candidate_as_data
 from devicecore.cli.table import heading, print_table
 from devicecore.device_factory import default_registry
+from devicecore.device_mgr.lookup import spelled
 from devicecore.doctor import diagnose
+from devicecore.errors import UnknownDeviceError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -41,9 +43,10 @@ def run(args: Namespace, out: TextIO) -> int:
 
     Raises:
         UnknownDeviceError: Nobody registered the type.
+        InvalidDeviceNameError: It is no device type.
     """
     registry = default_registry()
-    device_type = registry.spelled(args.type) if args.type else None
+    device_type = _registered(args.type) if args.type else None
     if args.deep:
         registry.refresh()
     candidates = registry.explain(device_type, deep=args.deep)
@@ -68,6 +71,14 @@ def run(args: Namespace, out: TextIO) -> int:
     if not args.deep and any(entry.liveness.state == "untried" for entry in candidates):
         print("nothing was run; --deep probes what is untried", file=out)
     return 0
+
+
+def _registered(text: str) -> str:
+    known = default_registry().known_types
+    device_type = spelled(text, known).device_type
+    if device_type not in known:
+        raise UnknownDeviceError(text, sorted(known))
+    return device_type
 
 
 def _facts(candidate: Candidate) -> Iterator[tuple[str, str]]:

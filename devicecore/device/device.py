@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from devicecore.config import effective_cpu_count
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality
@@ -96,6 +96,7 @@ class Device:
         self.priority = priority
         self.is_local = is_local
         self.kernels = tuple(kernels)
+        self.on_lost: Callable[[str], object] | None = None
         self._memory_device: Device | None = None
         self._registry = registry or default_kernels()
         self._threads = threads
@@ -329,7 +330,12 @@ class Device:
             self._choices = NoChoices(self.name, reason)
 
     def lose(self, reason: str) -> None:
-        """Retire this device and all others on its card, since the card does not answer."""
+        """Retire this device and all others on its card, since the card does not answer.
+
+        Whoever made the device learns it through ``on_lost``.
+        """
+        if not self._gone and self.on_lost is not None:
+            self.on_lost(reason)
         self.retire(reason)
         if self.physical_id is not None:
             cards_of_process().lose(self.physical_id, reason)
@@ -373,6 +379,10 @@ class Device:
         if self.was_opened_before_fork():
             self.retire("it was opened before this process was forked")
         self.kernels_changed()
+
+    def __reduce__(self) -> NoReturn:
+        msg = f"{self.name} stays in its process; send its parsed_name and look it up there"
+        raise TypeError(msg)
 
     def __repr__(self) -> str:
         state = f", gone: {self._gone}" if self._gone else ""

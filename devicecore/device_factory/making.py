@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -9,7 +10,8 @@ from attrs import evolve
 from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
 from devicecore.errors import NotLiveError, UnknownDeviceError
-from devicecore.ledger import default_ledger
+from devicecore.liveness import Liveness
+from devicecore.liveness.isolation import failure
 from devicecore.names import DeviceName
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
     from devicecore.device_factory.registration import Registration
     from devicecore.device_factory.registry import FactoryRegistry
-    from devicecore.liveness import Liveness
 
 _HOST = "CPU"
 
@@ -129,18 +130,17 @@ def _create(
         _check(made, registration)
         kernels = tuple(factory.kernels())
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
-        registry.downgrade(registration, error)
-        default_ledger().record(
-            "create devices",
-            registration.device_type,
-            "the next live factory",
-            f"{registration.origin}: {type(error).__name__}: {error}",
-        )
+        registry.downgrade(registration, failure(error))
         return []
     for device in made:
         device.kernels = (*device.kernels, *kernels)
         device.priority = registry.priority_of(registration)
+        device.on_lost = partial(_lost, registry, registration)
     return made
+
+
+def _lost(registry: FactoryRegistry, registration: Registration, reason: str) -> None:
+    registry.downgrade(registration, Liveness("broken", "ran", reason=reason))
 
 
 def _live_frameworks(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Whatever a factory drives is in one of these, or comes with its own module.
 _FRAMEWORK_PACKAGES = ("torch", "onnxruntime", "onnxruntime_ep_openvino", "onnxruntime_ep_webgpu")
+_FRAMEWORKS = ("torch", "onnx")
 _TIMEOUT_S = 10.0
 _LOCK_TIMEOUT_S = 120.0
 
@@ -88,6 +89,13 @@ class Examiner:
         else:
             found = self._from_child(registration, target, framework, wait_s, deep=deep)
         return shallow if found is None else _on_top_of(shallow, found)
+
+    def contradict(self, registration: Registration, liveness: Liveness) -> None:
+        """Put what a real use has shown in place of the evidence, for the next process."""
+        for framework in (None, *_FRAMEWORKS):
+            key = _key(registration, framework)
+            if self.cache.get(key) is not None:
+                self.cache.put(key, Report(liveness, registration.priority).to_json())
 
     def _from_child(
         self,

@@ -19,7 +19,8 @@ from devicecore.device_factory.registration import (
 )
 from devicecore.errors import NotLiveError, RegistrationError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
-from devicecore.liveness.isolation import Report, failure
+from devicecore.ledger import default_ledger
+from devicecore.liveness.isolation import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,17 +164,6 @@ class FactoryRegistry:
         with self._lock:
             return frozenset(each.device_type for each in self._registrations.values())
 
-    def spelled(self, device_type: str) -> str:
-        """Return the registered type that *device_type* writes, in any case.
-
-        Raises:
-            UnknownDeviceError: There is none.
-        """
-        for known in self.known_types:
-            if known.casefold() == device_type.casefold():
-                return known
-        raise UnknownDeviceError(device_type, sorted(self.known_types))
-
     @property
     def device_types(self) -> tuple[str, ...]:
         """All registered types, in the order of their first factory."""
@@ -265,15 +255,25 @@ class FactoryRegistry:
             self._picks.clear()
         self._examiner.cache.forget()
 
-    def downgrade(self, registration: Registration, error: Exception) -> None:
-        """Call a factory broken, since its first real use failed although its probe did not."""
+    def downgrade(self, registration: Registration, liveness: Liveness) -> None:
+        """Call a factory broken, since its first real use failed although its probe did not.
+
+        Devices that were made before stay as they are; the ledger gets an entry.
+        """
         broken: Future[Report] = Future()
-        broken.set_result(Report(failure(error)))
+        broken.set_result(Report(liveness, registration.priority))
         with self._lock:
             for question in [asked for asked in self._reports if asked[0] == registration]:
                 self._reports[question] = broken
             self._reports[registration, None] = broken
             self._picks.clear()
+        self._examiner.contradict(registration, liveness)
+        default_ledger().record(
+            f"use {registration.origin}",
+            registration.device_type,
+            "the next live factory",
+            liveness.reason,
+        )
 
     # --- making devices -----------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PROVIDER = "CPUExecutionProvider"
+_MODULES = {"torch": "torch", "onnx": "onnxruntime"}
 
 
 class CpuDevice(Device):
@@ -90,7 +92,8 @@ class ThreadPoolDeviceFactory(DeviceFactory):
         ]
 
     def runs_here(self, framework: str | None) -> bool:
-        return False
+        asked = _MODULES.values() if framework is None else (_MODULES[framework],)
+        return all(module in sys.modules or not installed(module) for module in asked)
 
     def _create(self, index: int, options: DeviceOptions, name_prefix: str) -> Device:
         return self._device_class(

@@ -75,7 +75,8 @@ def test_resolve(capsys: pytest.CaptureFixture[str]) -> None:
         (["resolve", "cpu", "--policy", "require:cuda"], 2, "both name devices"),
         (["resolve", "--policy", "cheapest"], 2, "no policy"),
         (["resolve", "--framework", "caffe"], 2, "invalid choice"),
-        (["doctor", "nobody"], 1, "no device is called 'nobody'"),
+        (["doctor", "/device:nobody"], 1, "no device is called '/device:nobody'"),
+        (["doctor", "nobody"], 2, "no known device type"),
         (["frobnicate"], 2, "invalid choice"),
         ([], 2, "required"),
     ],
@@ -110,8 +111,6 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_reader_that_has_seen_enough() -> None:
     """`devicecore devices | head -1` ends without a traceback."""
     program = f"{sys.executable} -m devicecore doctor | head -1"
-    done = subprocess.run(
-        program, shell=True, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(program, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
