@@ -84,9 +84,9 @@ class Ledger:
                     raise FallbackForbiddenError(op, source, target, reason, limit.budget)
             for limit in limits:
                 limit.used += 1
-            first = move not in self._counts
-            if first and len(self._counts) >= _MOST_MOVES:
+            if move not in self._counts and len(self._counts) >= _MOST_MOVES:
                 move = _REST
+            first = move not in self._counts
             self._counts[move] += 1
         if first:
             _log(move)
