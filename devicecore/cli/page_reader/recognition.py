@@ -89,6 +89,6 @@ def decode(probabilities: NDArray[np.float32], characters: Sequence[str]) -> lis
     readings = []
     for classes, likely in zip(probabilities.argmax(2), probabilities.max(2), strict=True):
         new = np.r_[True, classes[1:] != classes[:-1]] & (classes != _BLANK)
-        text = "".join(characters[index] for index in classes[new])
+        text = "".join(characters[int(index)] for index in classes[new])
         readings.append(Reading(text, float(likely[new].mean()) if text else 0.0))
     return readings
