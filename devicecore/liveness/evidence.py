@@ -71,12 +71,13 @@ class EvidenceCache:
     def put(self, key: str, report: dict[str, Any]) -> None:
         """Keep *report* under *key*, in place at once or not at all."""
         folder = self.folder
+        text = json.dumps({"time": time.time(), "report": report})
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump({"time": time.time(), "report": report}, file)
+                    file.write(text)
                 Path(name).replace(folder / f"{key}.json")
             except OSError:
                 Path(name).unlink(missing_ok=True)

@@ -110,7 +110,8 @@ class Liveness:
             **{
                 **data,
                 "frameworks": {
-                    name: cls.from_json(part) for name, part in data.get("frameworks", {}).items()
+                    name: cls.from_json(part)
+                    for name, part in dict(data.get("frameworks", {})).items()
                 },
                 "devices": tuple(PhysicalDevice(**device) for device in data.get("devices", ())),
             }
