@@ -106,3 +106,31 @@ def test_a_build_without_a_provider_has_no_library_of_it() -> None:
     found = provider_library("CUDAExecutionProvider")
     assert found == (expected if expected.exists() else None)
     assert provider_library("CPUExecutionProvider") is None
+
+
+@needs_elf
+def test_what_nvidias_wheels_hold_is_not_missing_and_is_preloaded(tmp_path: Path) -> None:
+    # A stand-in for those wheels: a folder of their shape with a real library under another name.
+    user = renamed(tmp_path, {b"libc.so.6": b"libq.so.6"})
+    folder = tmp_path / "nvidia" / "thing" / "lib"
+    folder.mkdir(parents=True)
+    shared = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_shared.so"
+    (folder / "libq.so.6").write_bytes(shared.read_bytes())
+    code = f"""
+from pathlib import Path
+import numpy  # whose own libraries the copy needs too
+from devicecore.ort.libraries import missing_libraries, preload
+library = Path({str(user)!r})
+print(missing_libraries(library), [path.name for path in preload(library)])
+print("libq.so.6" in Path("/proc/self/maps").read_text())
+"""
+    path = ":".join([str(tmp_path), *sys.path])
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PATH": "", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "() ['libq.so.6']\nTrue\n"
+    assert missing_libraries(user) == ("libq.so.6",)

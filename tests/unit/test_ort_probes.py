@@ -1,7 +1,9 @@
 """Probes: every state that can be had for real here, and the words for it."""
 
+import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,8 +31,6 @@ import json
 from devicecore.ort import SessionSpec, probe_provider
 print(json.dumps(probe_provider({expression}).to_json()))
 """
-    import json
-
     run = subprocess.run(
         [sys.executable, "-c", code],
         env=ENVIRONMENT | environment,
@@ -174,3 +174,37 @@ print(found.state, found.fix, sep="|")
         check=True,
     )
     assert run.stdout == "broken|pip install --force-reinstall onnxruntime\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ELF files are Linux's")
+def test_a_provider_of_the_build_with_missing_libraries_is_broken(tmp_path: Path) -> None:
+    # A stand-in for onnxruntime-gpu, whose wheel is too large for here; the library is a real one
+    # that needs what there is nowhere.
+    origin = find_spec("numpy._core._multiarray_umath")
+    data = Path(str(origin and origin.origin)).read_bytes()
+    for old, new in [(b"libc.so.6\0", b"libq.so.6\0"), (b"libm.so.6\0", b"libz.so.9\0")]:
+        assert old in data
+        data = data.replace(old, new)
+    capi = tmp_path / "onnxruntime" / "capi"
+    capi.mkdir(parents=True)
+    (capi.parent / "__init__.py").write_text("raise RuntimeError('imported')", encoding="ascii")
+    facts = "package_name = 'onnxruntime-gpu'\n__version__ = '1.31.1'\ncuda_version = '13.0'\n"
+    (capi / "build_and_package_info.py").write_text(facts, encoding="ascii")
+    (capi / "libonnxruntime_providers_cuda.so").write_bytes(data)
+    code = """
+import json
+from devicecore.ort import provider_metadata
+print(json.dumps(provider_metadata("CUDAExecutionProvider").to_json()))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env=ENVIRONMENT | {"PYTHONPATH": f"{tmp_path}:{ENVIRONMENT['PYTHONPATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = Liveness.from_json(json.loads(run.stdout))
+    assert found.state == "broken"
+    assert "libq.so.6" in found.reason
+    assert "libz.so.9" in found.reason
+    assert found.detail.startswith("onnxruntime-gpu 1.31.1, built for CUDA 13.0")
