@@ -186,14 +186,18 @@ def _any_under(policy: str) -> str:
 def _title(kernel: Any) -> str:
     if isinstance(kernel, str):
         return kernel
-    return getattr(kernel, "op", None) or getattr(kernel, "__qualname__", repr(kernel))
+    title = getattr(kernel, "op", None) or getattr(kernel, "__qualname__", None)
+    return str(title or repr(kernel))
 
 
 def _why_no_kernel(kernel: Any, device: Device) -> str:
-    if isinstance(kernel, Kernel):
-        return kernel.why_not_on(device)
+    """Return why *device* cannot run *kernel* at all, whatever the arguments, or an empty string.
+
+    A `Kernel` and a model can tell; any other callable runs anywhere.
+    """
     if not isinstance(kernel, str):
-        return ""
+        why_not_on = getattr(kernel, "why_not_on", None)
+        return "" if why_not_on is None else str(why_not_on(device))
     try:
         get_kernel(kernel, device)
     except NoKernelError as error:

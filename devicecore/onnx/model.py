@@ -50,6 +50,11 @@ class OnnxModel:
         ValueError: *precision* or *min_nodes* is not one of these.
     """
 
+    # What `DeviceMgr.compute` asks of a kernel: a model may be tried elsewhere, and its provider
+    # fetches the arrays from the host by itself.
+    pure = True
+    reads_host = True
+
     def __init__(
         self,
         model: bytes | str | Path,
@@ -110,6 +115,10 @@ class OnnxModel:
         loaded = self._on(device)
         check_inputs(self.name, loaded.ports, feeds)
         return loaded.session.run(feeds)
+
+    def why_not_on(self, device: Device) -> str:
+        """Return why *device* cannot run models, or an empty string."""
+        return "" if device.session else "ONNX Runtime has no provider for it"
 
     def session(self, device: Device) -> OpenedSession:
         """Return the session that runs this model on *device*, opened if it is not yet.
