@@ -5,6 +5,7 @@ Nothing here imports ONNX Runtime before a function needs it.
 
 from devicecore.ort.dialects import PRECISIONS, Precision
 from devicecore.ort.libraries import missing_libraries
+from devicecore.ort.memory import empty_value
 from devicecore.ort.package import OrtPackage, ort_package, plugin_library, provider_library
 from devicecore.ort.plugins import EpDevice, ep_devices, register
 from devicecore.ort.probe import library_metadata, probe_provider, provider_metadata
@@ -23,6 +24,7 @@ __all__ = [
     "Precision",
     "Provider",
     "SessionSpec",
+    "empty_value",
     "ep_devices",
     "library_metadata",
     "missing_libraries",

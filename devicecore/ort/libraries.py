@@ -10,8 +10,12 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from devicecore.ort.elf import needs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _NOT_FOUND = re.compile(r"(?P<library>[^:\s]+): cannot open shared object file")
 
@@ -36,14 +40,18 @@ _BRINGS = {
 _SUFFIXED_BEFORE = 13  # NVIDIA's packages carry -cu11 and -cu12 in their names, not -cu13
 
 
-def missing_libraries(path: Path) -> tuple[str, ...]:
+def missing_libraries(path: Path, provided: Iterable[str] = ()) -> tuple[str, ...]:
     """Return every library that *path* needs, directly or not, and that cannot be loaded.
 
     Each one is tried with the loader and let go of again. Empty where nothing is missing, and for a
     file that is not a library of Linux, of which nothing can be said.
+
+    Args:
+        path: The library.
+        provided: The names of libraries that will be there once *path* is loaded.
     """
     missing: dict[str, None] = {}
-    _search(path, missing, set())
+    _search(path, missing, set(provided))
     return tuple(missing)
 
 

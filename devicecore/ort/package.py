@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 from devicecore.optional import installed, package_dir
-from devicecore.ort.providers import Plugin, Provider, provider_named
+from devicecore.ort.providers import PROVIDERS, Plugin, Provider, provider_named
 from devicecore.ort.spec import CPU_PROVIDER
 
 _ASSIGNMENT = re.compile(r"""^(\w+)\s*=\s*["']([^"']*)["']""", re.MULTILINE)
@@ -89,6 +89,20 @@ def plugin_library(plugin: Plugin) -> Path | None:
     return _library_in(folder, plugin.library) if folder else None
 
 
+def provided_by_import(library: Path) -> set[str]:
+    """Return the names of libraries that a plug-in's package has ready once it is imported.
+
+    Those lie beside *library* under their full versions, and are not found under their short ones
+    before.
+    """
+    plugins = (provider.plugin for provider in PROVIDERS.values())
+    folders = [package_dir(each.module) for each in plugins if each and each.import_first]
+    if library.parent not in folders:
+        return set()
+    names = [file.name.split(".") for file in library.parent.glob("lib*.so*")]
+    return {".".join(parts[:end]) for parts in names for end in range(2, len(parts) + 1)}
+
+
 def is_built_in(known: Provider, package: OrtPackage) -> bool:
     """Return whether *package* is a build that contains *known*."""
     if known.name == CPU_PROVIDER or known.platform == sys.platform == "darwin":
@@ -96,20 +110,31 @@ def is_built_in(known: Provider, package: OrtPackage) -> bool:
     return package.distribution in known.distributions
 
 
-def why_missing(known: Provider, package: OrtPackage) -> str:
-    """Return the sentence for a provider that *package* was built without."""
+def why_missing(known: Provider, package: OrtPackage, *, plugin: bool | None = None) -> str:
+    """Return the sentence for a provider that *package* was built without.
+
+    Args:
+        known: The provider.
+        package: The installed ONNX Runtime.
+        plugin: Whether the plug-in is meant, whatever was built in.
+    """
+    if known.plugin and plugin:
+        return f"{known.plugin.distribution} is not installed"
     reason = f"{package.name} was built without {known.name}"
     return f"{reason} ({known.note})" if known.note else reason
 
 
-def how_to_install(known: Provider, package: OrtPackage | None) -> str:
+def how_to_install(
+    known: Provider, package: OrtPackage | None, *, plugin: bool | None = None
+) -> str:
     """Return the command that brings *known*; a plug-in goes first, since it replaces nothing.
 
     Args:
         known: The provider.
         package: The installed ONNX Runtime, which another build would overwrite; None without one.
+        plugin: Whether the plug-in is meant or a build with it; None for either.
     """
-    if known.plugin:
+    if known.plugin and plugin is not False:
         needed = known.plugin.distribution
         return f"pip install {needed}" if package else f"pip install onnxruntime {needed}"
     if not known.distributions:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from devicecore.errors import NotLiveError
-from devicecore.optional import require
+from devicecore.optional import package_dir, require
 from devicecore.ort.log_capture import captured_log
+from devicecore.ort.providers import PROVIDERS
 from devicecore.ort.translation import message_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def register(library: Path | str) -> tuple[str, ...]:
     """
     ort = require("onnxruntime", extra="onnx")
     path = Path(library).resolve()
+    _import_package(path)
     if not hasattr(ort, "register_execution_provider_library"):
         reason = f"onnxruntime {ort.__version__} knows no plug-ins"
         raise NotLiveError(path.name, "version_mismatch", reason, "pip install 'onnxruntime>=1.23'")
@@ -76,6 +78,14 @@ def register(library: Path | str) -> tuple[str, ...]:
             path.name, "version_mismatch", refused, "pip install --upgrade onnxruntime"
         )
     return tuple(log)
+
+
+def _import_package(library: Path) -> None:
+    """Import the package of a plug-in that puts right there what its library needs."""
+    known = (provider.plugin for provider in PROVIDERS.values())
+    for plugin in known:
+        if plugin and plugin.import_first and package_dir(plugin.module) == library.parent:
+            require(plugin.module, extra="onnx")
 
 
 def ep_devices(provider: str | None = None) -> tuple[EpDevice, ...]:

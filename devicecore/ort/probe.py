@@ -20,6 +20,7 @@ from devicecore.ort.package import (
     leftover_folder,
     ort_package,
     plugin_library,
+    provided_by_import,
     provider_library,
     why_missing,
 )
@@ -74,9 +75,8 @@ def provider_metadata(provider: str, *, plugin: bool | None = None) -> Liveness:
             return Liveness("untried", reason=f"part of {package.name}", detail=str(package.folder))
     if library is not None:
         return library_metadata(library)
-    return Liveness(
-        "missing", reason=why_missing(known, package), fix=how_to_install(known, package)
-    )
+    fix = how_to_install(known, package, plugin=plugin)
+    return Liveness("missing", reason=why_missing(known, package, plugin=plugin), fix=fix)
 
 
 def _no_runtime(known: Provider) -> Liveness:
@@ -90,7 +90,7 @@ def _no_runtime(known: Provider) -> Liveness:
 
 def library_metadata(library: Path) -> Liveness:
     """Return whether everything that the provider's *library* needs can be loaded."""
-    missing = missing_libraries(library)
+    missing = missing_libraries(library, provided_by_import(library))
     if not missing:
         return Liveness("untried", reason=f"{library.name} is installed", detail=str(library))
     package = ort_package()

@@ -20,11 +20,13 @@ class Plugin:
         distribution: What pip installs.
         module: The package that the library lies in.
         library: The library's name without prefix and suffix.
+        import_first: Whether importing its package puts right what the library needs.
     """
 
     distribution: str
     module: str
     library: str
+    import_first: bool = False
 
 
 @frozen
@@ -70,8 +72,14 @@ _TABLE = (
             "onnxruntime-ep-nv-tensorrt-rtx-cu13",
             "onnxruntime_ep_nv_tensorrt_rtx",
             "onnxruntime_providers_nv_tensorrt_rtx",
+            import_first=True,
         ),
         note="a plug-in only; the TensorRT provider is another one",
+    ),
+    Provider(
+        "cuda_ep",
+        plugin=Plugin("nxrt-ep-cuda", "nxrt_ep_cuda", "onnx_runtime_ep_cuda_plugin"),
+        note="CUDA for any build of ONNX Runtime, by others; a preview",
     ),
     Provider("CoreMLExecutionProvider", ("onnxruntime",), platform="darwin"),
     Provider(

@@ -1,0 +1,80 @@
+"""AMD's cards as ROCm's kernel driver lists them in the system's files, in the order of HIP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from devicecore import config
+from devicecore.liveness import PhysicalDevice
+from devicecore_factories import _hardware
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+TITLE = "AMD GPU"
+DRIVER_FIX = "install ROCm's driver, and join the groups render and video"
+
+_NODES = "sys/class/kfd/kfd/topology/nodes"
+# Each filters what the one before let through; HIP reads CUDA's only where its own is not set.
+_VARIABLES = (("ROCR_VISIBLE_DEVICES",), ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"))
+
+
+def is_here() -> bool | None:
+    """Return whether this machine has a card; None where that cannot be told."""
+    if _hardware.exists("dev/kfd"):
+        return True
+    cards = _hardware.pci_cards(_hardware.AMD, accelerators=True)
+    return None if cards is None else bool(cards)
+
+
+def cards() -> list[PhysicalDevice]:
+    """Return the cards that HIP shows to this process, in its order."""
+    folders = sorted((_hardware.ROOT / _NODES).glob("[0-9]*"), key=lambda node: int(node.name))
+    nodes = [(folder, _properties(folder / "properties")) for folder in folders]
+    found = [_card(folder, facts) for folder, facts in nodes if facts.get("simd_count")]
+    visible = config.load().visible
+    for names in _VARIABLES:
+        chosen = next((visible[name] for name in names if name in visible), None)
+        if chosen is not None:
+            found = _chosen(found, chosen)
+    return [evolve(card, index=index) for index, card in enumerate(found)]
+
+
+def _card(folder: Path, facts: Mapping[str, int]) -> PhysicalDevice:
+    place = facts.get("location_id", 0)
+    bus, slot, function = place >> 8, place >> 3 & 0x1F, place & 7
+    address = f"{facts.get('domain', 0):04x}:{bus:02x}:{slot:02x}.{function}"
+    banks = (folder / "mem_banks").glob("*/properties")
+    return PhysicalDevice(
+        "ROCM",
+        0,
+        address,
+        TITLE,
+        memory_bytes=sum(_properties(bank).get("size_in_bytes", 0) for bank in banks),
+        numa_node=_hardware.numa_node(address),
+        details={"pci_bus_id": address, "unique_id": f"{facts.get('unique_id', 0):x}"},
+    )
+
+
+def _chosen(found: Sequence[PhysicalDevice], text: str) -> list[PhysicalDevice]:
+    """Return the cards that *text* names, by number or as ``GPU-`` and their unique id."""
+    names = {str(index): card for index, card in enumerate(found)}
+    names |= {f"gpu-{card.details['unique_id']}": card for card in found}
+    chosen = []
+    for part in text.lower().split(","):
+        if part.strip() not in names:  # as HIP does: what comes after a wrong one is hidden too
+            break
+        chosen.append(names[part.strip()])
+    return chosen
+
+
+def _properties(file: Path) -> dict[str, int]:
+    try:
+        lines = file.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:  # those of cards that this user may not open cannot be read
+        return {}
+    pairs = (line.split() for line in lines)
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}  # noqa: PLR2004 - a name and a number

@@ -1,0 +1,83 @@
+"""Answers of several cards, and of several frameworks, put together to one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from devicecore.liveness import Liveness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from devicecore.errors import NotLiveError
+    from devicecore.liveness import PhysicalDevice, State
+
+# Of several answers that are not live, the one that says most goes first.
+_ORDER: tuple[State, ...] = ("live", "untried", "broken", "version_mismatch", "missing", "absent")
+_STATES: Mapping[str, State] = {state: state for state in _ORDER}
+
+
+def best(answers: Iterable[Liveness]) -> Liveness:
+    """Return the answer that is nearest to live; the first of several alike."""
+    return min(answers, key=lambda answer: _ORDER.index(answer.state))
+
+
+def not_live(error: NotLiveError) -> Liveness:
+    """Return what *error*, raised where a runtime was opened, says as an answer."""
+    state = _STATES.get(error.state, "broken")
+    return Liveness(state, "opened", error.reason, fix=error.fix)
+
+
+def of_cards(framework: str, tried: Iterable[tuple[PhysicalDevice, Liveness]]) -> Liveness:
+    """Return one answer for all cards: live if one of them is, and saying why others are not."""
+    pairs = list(tried)
+    if not pairs:
+        return Liveness("absent", "opened", reason="it shows no device")
+    cards = tuple(
+        card
+        if answer.is_live
+        else evolve(card, details={**card.details, _why(framework): answer.reason})
+        for card, answer in pairs
+    )
+    first = best(answer for _, answer in pairs)
+    detail = "\n".join(
+        f"{card.device_type}:{card.index}: {answer.reason or answer.detail}"
+        for card, answer in pairs
+    )
+    return evolve(first, detail="\n".join(filter(None, (detail, first.detail))), devices=cards)
+
+
+def of_frameworks(answers: Mapping[str, Liveness]) -> Liveness:
+    """Return the answer for devices as such: that of the framework that is nearest to live."""
+    cards: dict[int, PhysicalDevice] = {}
+    for answer in answers.values():
+        for card in answer.devices:
+            known = cards.get(card.index)
+            details = {**(known.details if known else {}), **card.details}
+            cards[card.index] = evolve(known or card, details=details)
+    return evolve(best(answers.values()), frameworks=answers, devices=tuple(cards.values()))
+
+
+def live_frameworks(card: PhysicalDevice, frameworks: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the live *frameworks* that work on *card* as well."""
+    return tuple(each for each in frameworks if _why(each) not in card.details)
+
+
+def without_hardware(answer: Liveness, title: str) -> Liveness:
+    """Return *answer* as it is on a machine without such hardware: nothing need be installed."""
+    frameworks = {
+        name: evolve(each, reason=f"{each.reason}; and there is no {title} here", fix="")
+        if each.state == "missing"
+        else each
+        for name, each in answer.frameworks.items()
+    }
+    if answer.state == "missing":
+        return Liveness("absent", reason=f"there is no {title} here", frameworks=frameworks)
+    return evolve(answer, frameworks=frameworks)
+
+
+def _why(framework: str) -> str:
+    """Return the key under which a card's details say why *framework* does not work on it."""
+    return f"why_not_{framework}"

@@ -1,0 +1,92 @@
+"""`BackendFactory`: what the factories of all backends share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attrs import evolve
+
+from devicecore.device import DeviceLocality
+from devicecore.device_factory import DeviceFactory, DeviceOptions
+from devicecore.liveness import Liveness
+from devicecore_factories import _answers, _hardware
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.device import Device
+    from devicecore.liveness import PhysicalDevice
+
+_SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
+
+
+class BackendFactory(DeviceFactory):
+    """Looks first, tries only what looks right, and makes a device for each card that was seen.
+
+    What a framework lacks is told even where there is no card: whoever installed the wrong package
+    learns it. The devices as such are then ``absent``.
+
+    Attributes:
+        hardware: What the cards are called, for a person.
+        systems: The values of ``sys.platform`` that it exists for.
+    """
+
+    hardware: ClassVar[str]
+    systems: ClassVar[tuple[str, ...]] = tuple(_SYSTEMS)
+
+    def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+        if not self.exists_here():
+            systems = " and ".join(_SYSTEMS[system] for system in self.systems)
+            return Liveness("absent", reason=f"{self.device_type} exists on {systems} only")
+        asked = self.frameworks if framework is None else (framework,)
+        found = _answers.of_frameworks({name: self._answer(name, deep=deep) for name in asked})
+        if self.is_here() is False:
+            found = _answers.without_hardware(found, self.hardware)
+        return found if framework is None else found.frameworks[framework]
+
+    def _answer(self, framework: str, *, deep: bool) -> Liveness:
+        seen = self.look(framework)
+        return self.try_out(framework) if deep and seen.state == "untried" else seen
+
+    def create_devices(self, options: DeviceOptions, name_prefix: str) -> Sequence[Device]:
+        seen = options.physical or tuple(self.list_physical_devices())
+        made = []
+        for card in options.chosen(self.device_type, seen):
+            live = _answers.live_frameworks(card, options.frameworks or self.frameworks)
+            if live:
+                name = f"{name_prefix}/device:{self.device_type}:{card.index}"
+                made.append(self.make(card, name, evolve(options, frameworks=live)))
+        return made
+
+    def exists_here(self) -> bool:
+        """Return whether this system is one that the backend exists for."""
+        return _hardware.SYSTEM in self.systems
+
+    def is_here(self) -> bool | None:
+        """Return whether this machine has such hardware; None where that cannot be told."""
+        return None
+
+    @abstractmethod
+    def look(self, framework: str) -> Liveness:
+        """Return what files say about *framework*; ``untried`` if it is worth a try."""
+
+    @abstractmethod
+    def try_out(self, framework: str) -> Liveness:
+        """Run something on every card and return what came of it; in a child process."""
+
+    @abstractmethod
+    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        """Return the device on *card*, live for ``options.frameworks``; opens nothing."""
+
+
+def facts_of(card: PhysicalDevice, options: DeviceOptions) -> dict[str, Any]:
+    """Return the arguments of a `Device` that *card* and *options* decide."""
+    return {
+        "device_class": card.device_class,
+        "description": card.description,
+        "physical_id": card.physical_id,
+        "memory_limit": options.memory_limit or card.memory_bytes,
+        "locality": DeviceLocality(card.details.get("pci_bus_id", ""), card.numa_node),
+        "frameworks": options.frameworks,
+    }

@@ -1,0 +1,95 @@
+"""The accelerators of this machine as the system's files show them; nothing is opened."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from attrs import frozen
+
+NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
+
+ROOT = Path("/")
+SYSTEM: str = sys.platform
+
+_DISPLAY, _ACCELERATOR = 0x03, 0x12  # base classes of the PCI specification
+
+
+@frozen
+class PciCard:
+    """A display controller or an accelerator on the PCI bus.
+
+    Attributes:
+        address: Where it is, such as ``"0000:3b:00.0"``.
+        device: Its maker's number for what it is.
+        numa_node: The NUMA node that it hangs on, or None.
+    """
+
+    address: str
+    device: int
+    numa_node: int | None = None
+
+
+def pci_cards(vendor: int, *, accelerators: bool = False) -> list[PciCard] | None:
+    """Return the graphics cards of one maker by address; None where the system tells nothing.
+
+    Args:
+        vendor: The maker's PCI number.
+        accelerators: Also those that are not for displays, as AMD calls its largest ones.
+    """
+    folders = sorted((ROOT / "sys/bus/pci/devices").glob("*"))
+    if not folders:
+        return None
+    classes = (_DISPLAY, _ACCELERATOR) if accelerators else (_DISPLAY,)
+    return [
+        PciCard(folder.name, number(folder / "device"), numa_node(folder.name))
+        for folder in folders
+        if number(folder / "vendor") == vendor and number(folder / "class") >> 16 in classes
+    ]
+
+
+def numa_node(address: str) -> int | None:
+    """Return the NUMA node of the PCI device at *address*, None where there are no nodes."""
+    try:
+        node = int(_text(ROOT / "sys/bus/pci/devices" / address / "numa_node"))
+    except ValueError:
+        return None
+    return node if node >= 0 else None
+
+
+def pci_address(text: str) -> str:
+    """Return a PCI address in the system's own spelling; drivers pad and capitalise it freely."""
+    domain, _, rest = text.strip().lower().partition(":")
+    try:
+        return f"{int(domain, 16):04x}:{rest}" if ":" in rest else f"0000:{domain}:{rest}"
+    except ValueError:
+        return ""
+
+
+def physical_id(address: str) -> str | None:
+    """Return what tells the card at *address* from all others: NVIDIA's UUID, else the address."""
+    if not address:
+        return None
+    lines = _text(ROOT / "proc/driver/nvidia/gpus" / address / "information").splitlines()
+    uuids = (line.partition(":")[2].strip() for line in lines if line.startswith("GPU UUID"))
+    return next(uuids, address)
+
+
+def exists(pattern: str) -> bool:
+    """Return whether there is a file like *pattern*, such as ``"dev/nvidia[0-9]*"``."""
+    return any(ROOT.glob(pattern))
+
+
+def number(file: Path) -> int:
+    """Return the number in *file*, written as the kernel does; 0 where there is none."""
+    try:
+        return int(_text(file), 0)
+    except ValueError:
+        return 0
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

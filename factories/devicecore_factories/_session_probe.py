@@ -1,0 +1,165 @@
+"""Devices of ONNX Runtime: what offers them, and tried one by one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from attrs import asdict, evolve, frozen
+
+from devicecore.errors import NotLiveError
+from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.ort import (
+    SessionSpec,
+    ep_devices,
+    plugin_library,
+    probe_provider,
+    provider_metadata,
+    provider_named,
+    register,
+)
+from devicecore.ort.plugins import native_device
+from devicecore_factories import _answers, _hardware
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from devicecore.ort import EpDevice
+
+
+@frozen
+class Offer:
+    """One way to a kind of device: a provider, built into ONNX Runtime or a plug-in.
+
+    Attributes:
+        provider: ONNX Runtime's name of it.
+        plugin: Whether it is a plug-in.
+    """
+
+    provider: str
+    plugin: bool = False
+
+    def look(self) -> Liveness:
+        """Return what its files say."""
+        return provider_metadata(self.provider, plugin=self.plugin)
+
+    def ep_devices(self) -> tuple[EpDevice, ...]:
+        """Return what a plug-in offers on this machine; imports ONNX Runtime.
+
+        Raises:
+            NotLiveError: The plug-in cannot be loaded.
+        """
+        known = provider_named(self.provider).plugin
+        library = plugin_library(known) if known else None
+        if library is not None:
+            register(library)
+        return ep_devices(self.provider)
+
+
+def look_at(offers: Iterable[Offer]) -> Liveness:
+    """Return what files say of the best offer."""
+    return _answers.best(offer.look() for offer in offers)
+
+
+def try_offers(
+    offers: Iterable[Offer], cards_of: Callable[[Offer], Sequence[PhysicalDevice]]
+) -> Liveness:
+    """Run a small model on every card of the first offer that works, and compare.
+
+    Args:
+        offers: The ways to the cards, best first; at least one.
+        cards_of: Returns the cards of one, each with its session.
+    """
+    tried: list[Liveness] = []
+    for offer in offers:
+        answer = offer.look()
+        if answer.state == "untried":
+            answer = _try(offer, cards_of)
+        if answer.is_live:
+            return answer
+        tried.append(answer)
+    return _answers.best(tried)
+
+
+def _try(offer: Offer, cards_of: Callable[[Offer], Sequence[PhysicalDevice]]) -> Liveness:
+    try:
+        cards = cards_of(offer)
+    except NotLiveError as error:
+        return _answers.not_live(error)
+    return _answers.of_cards("onnx", [(card, probe_provider(session_of(card))) for card in cards])
+
+
+def plugin_cards(device_type: str, offer: Offer, hardware: Iterable[str]) -> list[PhysicalDevice]:
+    """Return the devices that a plug-in offers on *hardware*, each with its session.
+
+    Args:
+        device_type: Their type.
+        offer: The plug-in.
+        hardware: Of ``"CPU"``, ``"GPU"`` and ``"NPU"`` those that count.
+
+    Raises:
+        NotLiveError: The plug-in cannot be loaded, or offers no such device.
+    """
+    kinds = tuple(hardware)
+    offered = offer.ep_devices()
+    if not offered:
+        native_device(offer.provider, 0)  # raises, and says what hardware there is instead
+    found = [device for device in offered if device.hardware in kinds]
+    if not found:
+        others = ", ".join(f"{device.hardware} of {device.vendor}" for device in offered)
+        raise NotLiveError(offer.provider, "absent", f"it offers only the {others}")
+    return [_card(device_type, index, device) for index, device in enumerate(found)]
+
+
+def _card(device_type: str, index: int, device: EpDevice) -> PhysicalDevice:
+    where = _address(device)
+    card = PhysicalDevice(
+        device_type,
+        index,
+        "cpu" if device.hardware == "CPU" else _hardware.physical_id(where),
+        f"{device.hardware} of {device.vendor or 'an unknown maker'}",
+        device.hardware,
+        numa_node=_hardware.numa_node(where) if where else None,
+        details={"pci_bus_id": where} if where else {},
+    )
+    spec = SessionSpec(device.provider, ep_device_index=device.index, library=device.library)
+    return with_session(card, spec)
+
+
+def _address(device: EpDevice) -> str:
+    facts = {**device.metadata, **device.hardware_metadata}
+    text = facts.get("pci_bus_id", "")
+    return _hardware.pci_address(text) if text else ""
+
+
+def on_cards(
+    cards: Iterable[PhysicalDevice], offered: Iterable[PhysicalDevice]
+) -> list[PhysicalDevice]:
+    """Return those of *cards* that are *offered*, each with its session.
+
+    They are told by their place on the bus; where no place is told, by their order.
+    """
+    places = {card.details.get("pci_bus_id", ""): card for card in offered}
+    in_order = list(offered) if places.keys() == {""} else []
+    found = []
+    for number, card in enumerate(cards):
+        match = places.get(card.details.get("pci_bus_id", ""))
+        if in_order:
+            match = in_order[number] if number < len(in_order) else None
+        if match is not None:
+            found.append(with_session(card, session_of(match)))
+    return found
+
+
+def with_session(card: PhysicalDevice, spec: SessionSpec) -> PhysicalDevice:
+    """Return *card* with *spec* among its details, so that it survives the way from a child."""
+    return evolve(card, details={**card.details, "session": json.dumps(asdict(spec))})
+
+
+def session_of(card: PhysicalDevice) -> SessionSpec:
+    """Return how a session is opened on *card*.
+
+    Raises:
+        KeyError: `with_session` did not put it there.
+    """
+    return SessionSpec(**json.loads(card.details["session"]))

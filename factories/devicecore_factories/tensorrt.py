@@ -1,0 +1,78 @@
+"""TENSORRT: NVIDIA's cards through TensorRT, with the arguments in CUDA's memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from devicecore.names import DeviceName
+from devicecore.ort import SessionSpec
+from devicecore_factories import _nvidia
+from devicecore_factories._backend import BackendFactory, facts_of
+from devicecore_factories._session_device import SessionDevice
+from devicecore_factories._session_probe import (
+    Offer,
+    look_at,
+    on_cards,
+    plugin_cards,
+    session_of,
+    try_offers,
+    with_session,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.device import Device
+    from devicecore.device_factory import DeviceOptions
+    from devicecore.liveness import Liveness, PhysicalDevice
+
+# The plug-in is made for cards of the RTX kind and offers no device on others.
+_OFFERS = (
+    Offer("TensorrtExecutionProvider"),
+    Offer("NvTensorRTRTXExecutionProvider", plugin=True),
+)
+
+
+class TensorRTFactory(BackendFactory):
+    """Makes a device for each card, numbered as the CUDA runtime does."""
+
+    device_type = "TENSORRT"
+    priority = 198
+    frameworks = ("onnx",)
+    hardware = _nvidia.TITLE
+    systems = ("linux", "win32")
+    probe_timeout_s = 120.0  # it tries out its kernels before it runs even the smallest model
+
+    def is_here(self) -> bool | None:
+        return _nvidia.is_here()
+
+    def list_physical_devices(self) -> Sequence[PhysicalDevice]:
+        return [evolve(card, device_type="TENSORRT") for card in _nvidia.cards_from_child()]
+
+    def look(self, framework: str) -> Liveness:
+        seen = look_at(_OFFERS)
+        return _nvidia.driver_metadata() if seen.state == "untried" else seen
+
+    def try_out(self, framework: str) -> Liveness:
+        return try_offers(_OFFERS, _cards)
+
+    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        return SessionDevice(
+            name,
+            memory=DeviceName(device_type="CUDA", index=card.index),
+            session=session_of(card) if "session" in card.details else _built_in(card),
+            **facts_of(evolve(card, description=f"TensorRT on {card.description}"), options),
+        )
+
+
+def _cards(offer: Offer) -> list[PhysicalDevice]:
+    cards = [evolve(card, device_type="TENSORRT") for card in _nvidia.CudaDriver().cards()]
+    if offer.plugin:
+        return on_cards(cards, plugin_cards("TENSORRT", offer, ["GPU"]))
+    return [with_session(card, _built_in(card)) for card in cards]
+
+
+def _built_in(card: PhysicalDevice) -> SessionSpec:
+    return SessionSpec("TensorrtExecutionProvider", {"device_id": str(card.index)})

@@ -1,0 +1,80 @@
+"""XPU: Intel's GPUs, for torch."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from devicecore.errors import NotLiveError
+from devicecore.liveness import PhysicalDevice
+from devicecore_factories import _hardware
+from devicecore_factories._backend import BackendFactory
+from devicecore_factories._torch_device import TorchDevice
+from devicecore_factories._torch_probe import torch_cards, torch_metadata, try_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.device import Device
+    from devicecore.device_factory import DeviceOptions
+    from devicecore.liveness import Liveness
+
+_DRIVER = "install Intel's driver for computing (Level Zero), and join the group render"
+
+
+class XpuFactory(BackendFactory):
+    """Makes a device for each card, numbered as torch does."""
+
+    device_type = "XPU"
+    priority = 192
+    frameworks = ("torch",)
+    hardware = "Intel GPU"
+    systems = ("linux", "win32")
+    probe_timeout_s = 60.0  # kernels that were not built for a card are compiled at the first use
+
+    def is_here(self) -> bool | None:
+        cards = _hardware.pci_cards(_hardware.INTEL)
+        return None if cards is None else bool(cards)
+
+    def runs_here(self, framework: str | None) -> bool:
+        torch: Any = sys.modules.get("torch")
+        return torch is not None and bool(torch.xpu.is_initialized())
+
+    def list_physical_devices(self) -> Sequence[PhysicalDevice]:
+        """Return the cards in the order of the bus, which need not be torch's."""
+        return [
+            PhysicalDevice(
+                "XPU",
+                index,
+                card.address,
+                "Intel GPU",
+                numa_node=card.numa_node,
+                details={"pci_bus_id": card.address, "chip": f"{card.device:#06x}"},
+            )
+            for index, card in enumerate(_hardware.pci_cards(_hardware.INTEL) or ())
+        ]
+
+    def look(self, framework: str) -> Liveness:
+        return torch_metadata("xpu")
+
+    def try_out(self, framework: str) -> Liveness:
+        return try_torch("xpu:{}", self._cards)
+
+    def _cards(self, module: Any) -> list[PhysicalDevice]:
+        places = list(self.list_physical_devices())
+
+        def known(_index: int, properties: Any) -> PhysicalDevice | None:
+            """Return the first place on the bus, not taken yet, that holds such a chip."""
+            chip = f"{getattr(properties, 'device_id', 0):#06x}"
+            match = next((place for place in places if place.details["chip"] == chip), None)
+            if match is not None:
+                places.remove(match)
+            return match
+
+        cards = torch_cards("XPU", module, known)
+        if not cards:
+            raise NotLiveError("XPU", "missing", "torch shows no Intel GPU", _DRIVER)
+        return cards
+
+    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        return TorchDevice.on(card, name, options, f"xpu:{card.index}")
