@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from devicecore.errors import shorten
 from devicecore.liveness.state import Liveness
@@ -58,7 +58,13 @@ class Report:
     """
 
     liveness: Liveness
-    priority: int | None = None
+    priority: int | None = field(default=None)
+
+    @priority.validator
+    def _is_a_number(self, _: object, value: object) -> None:
+        if value is not None and not isinstance(value, int):
+            msg = f"its priority is {value!r}, not a whole number"
+            raise TypeError(msg)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads."""
@@ -79,13 +85,14 @@ class Report:
 def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
     """Ask *prober* right here, and turn whatever it does into a report."""
     started = time.perf_counter()
-    priority, liveness = None, Liveness("untried")
+    report = Report(Liveness("untried"))
     try:
-        priority = prober.priority
-        liveness = _asked(prober, framework, deep=deep)
+        report = evolve(report, priority=prober.priority)
+        answer = _asked(prober, framework, deep=deep)
+        liveness = Liveness.from_json(answer.to_json())  # whatever it holds can be read back
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
         liveness = failure(error)
-    return Report(evolve(liveness, seconds=time.perf_counter() - started), priority)
+    return evolve(report, liveness=evolve(liveness, seconds=time.perf_counter() - started))
 
 
 def _asked(prober: Prober, framework: str | None, *, deep: bool) -> Liveness:
@@ -119,7 +126,7 @@ def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s
     def work() -> None:
         try:
             reports.append(ask(prober(), framework))
-        except Exception as error:  # noqa: BLE001 - building a factory may raise anything
+        except BaseException as error:  # noqa: BLE001 - a factory may even try to exit
             reports.append(Report(failure(error)))
 
     thread = threading.Thread(target=work, name="devicecore-probe", daemon=True)
@@ -142,7 +149,7 @@ def ask_in_child(target: str, framework: str | None, timeout_s: float) -> Report
         code = _run(json.dumps(job), noise, timeout_s)
         # What was written counts even if the process then died: runtimes crash on their way out.
         report = _read(result)
-        said = noise.read_text(encoding="utf-8", errors="replace")[-_DETAIL_CHARACTERS:]
+        said = _end_of(noise)
     if report is None:
         liveness = _timed_out(timeout_s) if code is None else _broken(_how_it_ended(code))
         seconds = time.perf_counter() - started
@@ -187,6 +194,13 @@ def _read(result: Path) -> Report | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         return Report(_broken(f"its probe's report cannot be read: {error}"))
+
+
+def _end_of(noise: Path) -> str:
+    """Return the end of what the child said: it may have said gigabytes."""
+    with noise.open("rb") as file:
+        file.seek(max(0, noise.stat().st_size - _DETAIL_CHARACTERS))
+        return file.read().decode("utf-8", "replace")
 
 
 def _how_it_ended(code: int) -> str:
