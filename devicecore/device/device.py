@@ -98,7 +98,7 @@ class Device:
         self.kernels = tuple(kernels)
         self.on_lost: Callable[[str], object] | None = None
         self._memory_device: Device | None = None
-        self._registry = registry or default_kernels()
+        self.kernel_registry = registry or default_kernels()
         self._threads = threads
         self._choices: dict[Any, Callable[..., Any] | None] = {}
         self._gone = ""
@@ -243,9 +243,9 @@ class Device:
     def _choose(self, kernel: Any) -> Callable[..., Any]:
         if self._gone:
             raise DeviceGoneError(self.name, self._gone)
-        generation = self._registry.generation
+        generation = self.kernel_registry.generation
         if isinstance(kernel, str):
-            fitting, refused = fitting_kernels(kernel, self, "", self._registry)
+            fitting, refused = fitting_kernels(kernel, self, "")
             if not fitting:
                 raise NoKernelError(kernel, self.name, refused)
         elif isinstance(kernel, Kernel):
@@ -259,10 +259,10 @@ class Device:
             msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
             raise TypeError(msg)
         function = dispatcher(fitting)
-        self._registry.watch(self)
+        self.kernel_registry.watch(self)
         with self._lock:
             # A change meanwhile has cleared the choices; what was chosen serves this call only.
-            if generation == self._registry.generation and not self._gone:
+            if generation == self.kernel_registry.generation and not self._gone:
                 self._choices[kernel] = function
         return function
 

@@ -40,7 +40,7 @@ _LOCATORS: dict[tuple[str, str], Callable[[Any], str]] = {
     ("numpy", "ndarray"): _host,
     ("onnxruntime.capi.onnxruntime_inference_collection", "OrtValue"): _ort,
 }
-_PLAIN = frozenset({int, float, str, bool, bytes, complex, type(None)})
+_PLAIN: frozenset[type] = frozenset({int, float, str, bool, bytes, complex, type(None)})
 _known: dict[type, Callable[[Any], str] | None] = dict.fromkeys(_PLAIN)
 _MOST_TYPES = 4096
 

@@ -11,11 +11,12 @@ from devicecore.device_mgr.placement import location, reads
 from devicecore.device_mgr.policy import parse_policy
 from devicecore.errors import (
     DeviceError,
+    DeviceGoneError,
     NoKernelError,
     NotLiveError,
     UnknownDeviceError,
 )
-from devicecore.kernels import Kernel, default_kernels, get_kernel
+from devicecore.kernels import Kernel, get_kernel
 from devicecore.ledger import default_ledger
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ class Router:
         self._manager = weakref.proxy(manager)
         self._ledger = ledger
         self._routes: dict[tuple[Any, str, str], _Route] = {}
-        self._watching = False
 
     @property
     def ledger(self) -> Ledger:
@@ -76,6 +76,8 @@ class Router:
         try:
             return first.compute(kernel, *args, **kwargs)
         except DeviceError as error:
+            if isinstance(error, DeviceGoneError):
+                self.forget()  # the next call sets out from a device that is there
             if len(route.devices) == 1 or not _may_retry(kernel, first, error):
                 raise
             return self._fail_over(kernel, route.devices, error, args, kwargs)
@@ -118,14 +120,16 @@ class Router:
         raise NotLiveError(what, "absent", reasons)
 
     def _route(self, kernel: Any, policy: str, where: str | None) -> _Route:
-        self._watch()
+        routes = self._routes  # what changes meanwhile puts another table in its place
         able: list[Device] = []
         refused: dict[str, str] = {}  # those that could have been the first choice
         unread: dict[str, str] = {}
+        passed_over: tuple[tuple[str, str], ...] = ()
         for name, device, absent in self._ordered(policy):
             if device is None:
                 refused[name] = absent
                 continue
+            device.kernel_registry.watch(self)
             no_kernel = _why_no_kernel(kernel, device)
             if not reads(device, where) and (no_kernel or not _reads_host(kernel, device)):
                 unread[name] = f"it does not read arguments in {where or 'several places'}"
@@ -140,8 +144,8 @@ class Router:
         route = _Route(tuple(able), *passed_over[0]) if passed_over else _Route(tuple(able))
         # Callables without a name may be made for every call; those are not worth keeping.
         named = isinstance(kernel, (str, Kernel))
-        if where is not None and named and len(self._routes) < _MOST_ROUTES:
-            self._routes[kernel, policy, where] = route
+        if where is not None and named and len(routes) < _MOST_ROUTES:
+            routes[kernel, policy, where] = route
         return route
 
     def _ordered(self, policy: str) -> list[tuple[str, Device | None, str]]:
@@ -172,11 +176,6 @@ class Router:
             else (name, None if choice.gone else choice, choice.gone)
             for name, choice in choices.items()
         ]
-
-    def _watch(self) -> None:
-        if not self._watching:
-            self._watching = True
-            default_kernels().watch(self)
 
 
 def _any_under(policy: str) -> str:

@@ -5,35 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import NoKernelError
-from devicecore.kernels.registry import default_kernels
 
 if TYPE_CHECKING:
     from devicecore.kernels.kernel import Kernel, KernelHost
-    from devicecore.kernels.registry import KernelRegistry
 
 
-def get_kernel(
-    op: str, device: KernelHost, label: str = "", *, registry: KernelRegistry | None = None
-) -> Kernel:
+def get_kernel(op: str, device: KernelHost, label: str = "") -> Kernel:
     """Return the kernel that goes first for *op* on *device*, whatever the arguments.
 
     Args:
         op: The operation.
         device: Where it is to run.
         label: Take only kernels with this label, whatever their exactness.
-        registry: Where to look beside the device's own kernels; None for the default one.
 
     Raises:
         NoKernelError: None fits; lists those that exist and why each was refused.
     """
-    fitting, refused = fitting_kernels(op, device, label, registry or default_kernels())
+    fitting, refused = fitting_kernels(op, device, label)
     if not fitting:
         raise NoKernelError(op, device.name, refused)
     return fitting[0]
 
 
 def fitting_kernels(
-    op: str, device: KernelHost, label: str, registry: KernelRegistry
+    op: str, device: KernelHost, label: str
 ) -> tuple[tuple[Kernel, ...], dict[str, str]]:
     """Return the kernels that fit *device*, in their order, and why the others do not.
 
@@ -43,12 +38,12 @@ def fitting_kernels(
     fitting: list[Kernel] = []
     refused: dict[str, str] = {}
     own = [kernel for kernel in device.kernels if kernel.op == op]
-    for kernel in (*own, *registry.find(op)):
+    for kernel in (*own, *device.kernel_registry.find(op)):
         if reason := kernel.why_not_on(device) or _why_not_for(kernel, label):
             refused[kernel.title] = reason
         else:
             fitting.append(kernel)
-    refused |= registry.load_failures(op)  # the search above may have been the first
+    refused |= device.kernel_registry.load_failures(op)  # the search above may have been the first
     fitting.sort(key=lambda kernel: (kernel.framework is not None, -kernel.priority))
     return tuple(fitting), refused
 

@@ -9,6 +9,8 @@ from attrs import field, frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from devicecore.kernels.registry import KernelRegistry
+
 Exactness = Literal["exact", "lsb1", "tolerance", "close"]
 """How near a kernel comes to the CPU's answer, from the same bits to about the same."""
 
@@ -19,6 +21,7 @@ class KernelHost(Protocol):
     name: str
     device_type: str
     torch_device: str | None
+    kernel_registry: KernelRegistry
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
