@@ -136,12 +136,13 @@ class Router:
             elif no_kernel:
                 refused[name] = no_kernel
             else:
-                able.append(device)
-                if len(able) == 1:
+                if not able:
                     passed_over = tuple(refused.items())
+                able.append(device)
         if not able:
             raise NoKernelError(_title(kernel), _any_under(policy), refused | unread)
-        route = _Route(tuple(able), *passed_over[0]) if passed_over else _Route(tuple(able))
+        wanted, why_not = passed_over[0] if passed_over else ("", "")
+        route = _Route(tuple(able), wanted, why_not)
         # Callables without a name may be made for every call; those are not worth keeping.
         named = isinstance(kernel, (str, Kernel))
         if where is not None and named and len(routes) < _MOST_ROUTES:

@@ -1,5 +1,5 @@
 """Device scopes: which device is current."""
 
-from devicecore.scope.device_scope import current_device, device_scope
+from devicecore.scope.current import current_device, device_scope
 
 __all__ = ["current_device", "device_scope"]

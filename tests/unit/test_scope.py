@@ -55,7 +55,7 @@ def test_functions_and_coroutines() -> None:
     assert where.__name__ == "where"
 
     async def both() -> list[Device]:
-        return await asyncio.gather(where_later(), asyncio.to_thread(current_device))
+        return [await where_later(), await asyncio.to_thread(current_device)]
 
     assert asyncio.run(both()) == [OTHER, host_cpu()]
 
