@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.device_factory import FactoryRegistry
 
+_MOST_PATTERNS = 4096
+
 
 class DeviceSet:
     """Devices to choose from; it does not own them, and it is filled before threads share it.
@@ -58,11 +60,14 @@ class DeviceSet:
             InvalidDeviceNameError: *pattern* is no device name.
         """
         name = DeviceName.parse(pattern) if isinstance(pattern, str) else pattern
-        if name not in self._matches:
-            self._matches[name] = tuple(
+        found = self._matches.get(name)
+        if found is None:
+            found = tuple(
                 device for device in self._devices if name.is_specified_by(device.parsed_name)
             )
-        return self._matches[name]
+            if len(self._matches) < _MOST_PATTERNS:
+                self._matches[name] = found
+        return found
 
     @property
     def client_device(self) -> Device | None:

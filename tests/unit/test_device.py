@@ -474,7 +474,6 @@ class TestMemory:
                 return f"{self.name}: {tuple(shape)} {dtype}"
 
         card, borrower = Card("/device:CUDA:0"), Device("/device:TENSORRT:0")
-        assert not borrower.reads_host_memory
         borrower.link_memory(card)
         assert borrower.memory_device == card
         assert borrower.allocate([2], "int8") == "/device:CUDA:0: (2,) int8"
@@ -482,4 +481,4 @@ class TestMemory:
         borrower.link_memory(host)
         assert borrower.reads_host_memory
         borrower.link_memory(None)
-        assert not borrower.reads_host_memory
+        assert borrower.memory_device == borrower
