@@ -71,7 +71,7 @@ class Runtime:
             self._fill_class(framework)
         elif device_type is not None:
             self._fill_type(device_type, framework)
-        return self.manager.lookup_device(name)
+        return self.manager.lookup_device(name, framework)
 
     def _fill_class(self, framework: str | None) -> None:
         for device_type in self.registry.device_types:

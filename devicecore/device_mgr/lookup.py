@@ -75,3 +75,11 @@ def of_class(
     if name.index is None:
         return found
     return found[name.index : name.index + 1]
+
+
+def host_cpu(devices: Iterable[Device]) -> Device | None:
+    """Return the first of *devices* that is called CPU:0, or None."""
+    return next(
+        (each for each in devices if each.device_type == "CPU" and each.parsed_name.index == 0),
+        None,
+    )

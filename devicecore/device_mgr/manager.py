@@ -87,12 +87,17 @@ class DeviceMgr:
 
     # --- finding ------------------------------------------------------------------------------
 
-    def lookup_device(self, name: str | DeviceName) -> Device:
+    def lookup_device(self, name: str | DeviceName, framework: str | None = None) -> Device:
         """Return the device that answers to *name*.
 
         An exact alias counts first; then the name is parsed, with unset parts for "any" (the first
         device in order) and types in any case. ``GPU`` and ``NPU`` are families: ``GPU:1`` is the
         best device on the second card.
+
+        Args:
+            name: The name.
+            framework: For a family, what its devices must be live for, ``"torch"`` or ``"onnx"``;
+                None for anything.
 
         Raises:
             UnknownDeviceError: None does; says which would, and why a type is missing.
@@ -100,21 +105,25 @@ class DeviceMgr:
         try:
             return self._by_alias[name]  # type: ignore[index]  # a DeviceName is no key, and misses
         except KeyError:
-            return self._lookup(name)
+            return self._lookup(name, framework)
 
-    def _lookup(self, name: str | DeviceName) -> Device:
+    def _lookup(self, name: str | DeviceName, framework: str | None) -> Device:
         devices = self.list_devices()
         try:
             parsed = self._parsed(name, devices)
         except InvalidDeviceNameError as error:
             raise UnknownDeviceError(str(name), self._known(), error.reason) from None
-        found = self.find_devices(parsed)
+        found = self.find_devices(parsed, framework)
         if not found:
             raise UnknownDeviceError(str(name), self._known(), self._why_missing(parsed))
         return found[0]
 
-    def find_devices(self, pattern: str | DeviceName) -> list[Device]:
+    def find_devices(self, pattern: str | DeviceName, framework: str | None = None) -> list[Device]:
         """Return the devices that *pattern* means, in order; for a family, one for each card.
+
+        Args:
+            pattern: A name whose unset parts mean "any".
+            framework: See `lookup_device`.
 
         Raises:
             InvalidDeviceNameError: *pattern* is no device name.
@@ -122,7 +131,8 @@ class DeviceMgr:
         devices = self.list_devices()
         name = self._parsed(pattern, devices)
         if lookup.is_class(name.device_type, devices):
-            return lookup.of_class(name, devices, self.rank)
+            live = [each for each in devices if framework is None or framework in each.frameworks]
+            return lookup.of_class(name, live, self.rank)
         found = lookup.matching(name, devices)
         if not found and name.device_type == "CUDA":
             # To torch's HIP builds a ROCm card is called "cuda".
@@ -165,7 +175,7 @@ class DeviceMgr:
     @property
     def host_cpu(self) -> Device | None:
         """The first device called CPU:0, or None."""
-        return _host_cpu(self.list_devices())
+        return lookup.host_cpu(self.list_devices())
 
     def siblings(self, device: Device) -> list[Device]:
         """Return the other devices on the same card, the best first."""
@@ -298,7 +308,7 @@ class DeviceMgr:
             device.close()
 
     def _check_removal(self, removed: Sequence[Device]) -> None:
-        host = _host_cpu(sorted(self._devices.values(), key=lambda each: each.parsed_name))
+        host = lookup.host_cpu(sorted(self._devices.values(), key=lambda each: each.parsed_name))
         seen: set[int] = set()
         for device in removed:
             if self._devices.get(device.name) is not device:
@@ -383,10 +393,3 @@ class DeviceMgr:
                     f"{name.device_type} is {candidate.liveness.state}: {candidate.liveness.reason}"
                 )
         return ""
-
-
-def _host_cpu(devices: Sequence[Device]) -> Device | None:
-    return next(
-        (each for each in devices if each.device_type == "CPU" and each.parsed_name.index == 0),
-        None,
-    )

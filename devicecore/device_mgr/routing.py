@@ -104,7 +104,7 @@ class Router:
     def best(self, op: str | None, framework: str | None, policy: str) -> Device:
         """Return the device that goes first; see `DeviceMgr.best_device`."""
         refused: dict[str, str] = {}
-        for name, device, reason in self._ordered(policy):
+        for name, device, reason in self._ordered(policy, framework):
             if device is None:
                 refused[name] = reason
             elif framework is not None and framework not in device.frameworks:
@@ -149,7 +149,9 @@ class Router:
             routes[kernel, policy, where] = route
         return route
 
-    def _ordered(self, policy: str) -> list[tuple[str, Device | None, str]]:
+    def _ordered(
+        self, policy: str, framework: str | None = None
+    ) -> list[tuple[str, Device | None, str]]:
         """Return name and device for each choice of *policy* in its order.
 
         In place of a device that is gone or unknown stand None and the reason.
@@ -157,7 +159,7 @@ class Router:
         parsed = parse_policy(policy)
         manager = self._manager
         if parsed.kind == "require":
-            required = manager.lookup_device(parsed.names[0])
+            required = manager.lookup_device(parsed.names[0], framework)
             return [(required.name, required, "")]
         if parsed.kind == "auto":
             ranked = sorted(manager.list_devices(), key=manager.rank)
@@ -166,7 +168,7 @@ class Router:
             choices = {}
             for name in parsed.names:
                 try:
-                    device = manager.lookup_device(name)
+                    device = manager.lookup_device(name, framework)
                 except UnknownDeviceError as error:
                     choices.setdefault(name, error.why or "there is no such device")
                 else:
@@ -212,8 +214,11 @@ def _reads_host(kernel: Any, device: Device) -> bool:
 
 def _may_retry(kernel: Any, device: Device, error: DeviceError) -> bool:
     """Return whether nothing can have happened yet, so that another device may try."""
-    if isinstance(error, NoKernelError) and error.device == device.name:
-        return True  # nothing ran
+    if isinstance(error, NoKernelError) and (error.op, error.device) == (
+        _title(kernel),
+        device.name,
+    ):
+        return True  # nothing ran; one of another operation was asked for by the kernel itself
     chosen = kernel
     if isinstance(kernel, str):
         try:
