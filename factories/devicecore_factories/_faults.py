@@ -31,6 +31,11 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 _FORKED = re.compile(r"re-initialize \w+ in forked subprocess", re.IGNORECASE)
+_NO_DRIVER = re.compile(
+    r"Found no NVIDIA driver|driver on your system is too old|driver initialization failed"
+    r"|No (CUDA|HIP|XPU) GPUs are available|no \w+-capable device",
+    re.IGNORECASE,
+)
 _NO_IMAGE = re.compile(r"no kernel image is available", re.IGNORECASE)
 
 
@@ -56,6 +61,8 @@ def _judged(device: Device, error: RuntimeError, text: str) -> DeviceError | Non
     if _NO_IMAGE.search(text):
         reason = "it has no kernel for this card"
         return NotLiveError(device.name, "broken", reason, "install a build that has")
+    if _NO_DRIVER.search(text):
+        return NotLiveError(device.name, "broken", first_line(error))
     return lost(device, error) if _DRIVER.search(text) and _LOST.search(text) else None
 
 
