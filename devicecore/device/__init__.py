@@ -2,6 +2,5 @@
 
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality
 from devicecore.device.device import Device
-from devicecore.device.pool import TaskPool, run_into
 
-__all__ = ["Device", "DeviceAttributes", "DeviceLocality", "TaskPool", "run_into"]
+__all__ = ["Device", "DeviceAttributes", "DeviceLocality"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,7 +10,6 @@ from devicecore.config import effective_cpu_count
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality
 from devicecore.device.cards import cards_of_process
 from devicecore.device.choices import DEFAULT_SESSION, NoChoices, dispatcher
-from devicecore.device.pool import TaskPool
 from devicecore.errors import DeviceGoneError, InvalidDeviceNameError, NoKernelError
 from devicecore.fork import rearm_after_fork
 from devicecore.kernels import Kernel, default_kernels, fitting_kernels
@@ -20,7 +18,9 @@ from devicecore.resources import OpSegment, ResourceMgr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
 
+    from devicecore.device.pool import TaskPool
     from devicecore.errors import DeviceError
     from devicecore.kernels import KernelRegistry
     from devicecore.ort import SessionSpec
@@ -218,6 +218,8 @@ class Device:
 
     def _start(self, call: Callable[[], Any]) -> Future[Any]:
         """Start *call* on whatever this device waits with; a pool of threads here."""
+        from devicecore.device.pool import TaskPool, failed  # late: futures import logging
+
         with self._lock:
             if self._pool is None and not self._gone:
                 threads = self._threads or effective_cpu_count()
@@ -228,9 +230,7 @@ class Device:
                 return pool.submit(call)
             except RuntimeError:  # closed in between
                 pass
-        failed: Future[Any] = Future()
-        failed.set_exception(DeviceGoneError(self.name, self._gone))
-        return failed
+        return failed(DeviceGoneError(self.name, self._gone))
 
     def device_error(self, error: Exception) -> DeviceError | None:
         """Return what *error*, raised by a kernel, means in our terms, or None if it is not ours.

@@ -34,6 +34,13 @@ def run_into(future: Future[Any], call: Callable[[], Any]) -> None:
         future.set_result(result)
 
 
+def failed(error: Exception) -> Future[Any]:
+    """Return a future that has failed already."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
+
+
 class TaskPool:
     """Threads that start when needed, and a queue that makes callers wait when it is full.
 

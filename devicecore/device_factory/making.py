@@ -11,7 +11,7 @@ from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.liveness import Liveness
-from devicecore.liveness.isolation import failure
+from devicecore.liveness.report import failure
 from devicecore.names import DeviceName
 
 if TYPE_CHECKING:

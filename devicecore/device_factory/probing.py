@@ -13,7 +13,7 @@ from devicecore import config
 from devicecore.fork import rearm_after_fork
 from devicecore.liveness import Liveness
 from devicecore.liveness.evidence import EvidenceCache, evidence_key
-from devicecore.liveness.isolation import Report, ask, ask_in_child, ask_in_thread, failure
+from devicecore.liveness.report import Report, ask, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -85,7 +85,7 @@ class Examiner:
         if _is_settled(shallow.liveness, framework):
             return shallow
         if target is None or factory.runs_here(framework):
-            found = ask_in_thread(build, framework, wait_s) if deep else None
+            found = _asked_here(build, framework, wait_s) if deep else None
         else:
             found = self._from_child(registration, target, framework, wait_s, deep=deep)
         return shallow if found is None else _on_top_of(shallow, found)
@@ -113,6 +113,8 @@ class Examiner:
             with _one_process_at_a_time(self.cache):
                 found = self._kept(key)  # another process may just have found out
                 if found is None:
+                    from devicecore.liveness.isolation import ask_in_child  # late: subprocess
+
                     found = _on_top_of(_UNTRIED, ask_in_child(target, framework, timeout_s))
                     self.cache.put(key, found.to_json())
         return found
@@ -122,6 +124,14 @@ class Examiner:
         with suppress(KeyError, TypeError, ValueError):  # another version may have written it
             return None if kept is None else Report.from_json(kept)
         return None
+
+
+def _asked_here(
+    build: Callable[[], DeviceFactory], framework: str | None, timeout_s: float
+) -> Report:
+    from devicecore.liveness.isolation import ask_in_thread  # late: it imports subprocess
+
+    return ask_in_thread(build, framework, timeout_s)
 
 
 def _key(registration: Registration, framework: str | None) -> str:

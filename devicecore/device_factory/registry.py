@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from devicecore import config
-from devicecore.device.pool import run_into
 from devicecore.device_factory import explaining, making
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
 from devicecore.device_factory.probing import Examiner, load
@@ -20,10 +18,11 @@ from devicecore.device_factory.registration import (
 from devicecore.errors import NotLiveError, RegistrationError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
-from devicecore.liveness.isolation import Report
+from devicecore.liveness.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from devicecore.device import Device
     from devicecore.device_factory.explaining import Candidate
@@ -245,6 +244,8 @@ class FactoryRegistry:
         ]
         if not questions:
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(len(questions), "devicecore-examine") as threads:
             list(threads.map(lambda question: self.liveness_of(*question), questions))
 
@@ -260,7 +261,7 @@ class FactoryRegistry:
 
         Devices that were made before stay as they are; the ledger gets an entry.
         """
-        broken: Future[Report] = Future()
+        broken = _pending()
         broken.set_result(Report(liveness, registration.priority))
         with self._lock:
             for question in [asked for asked in self._reports if asked[0] == registration]:
@@ -349,7 +350,7 @@ class FactoryRegistry:
             )
             mine = known is None and deep
             if mine:
-                known = self._reports[registration, framework] = Future()
+                known = self._reports[registration, framework] = _pending()
         if known is not None and not mine and (deep or known.done()):
             return known.result()
 
@@ -360,6 +361,8 @@ class FactoryRegistry:
 
         if known is None or not mine:
             return examine()
+        from devicecore.device.pool import run_into
+
         run_into(known, examine)
         return known.result()
 
@@ -380,6 +383,12 @@ class FactoryRegistry:
             module, _, name = source.partition(":")
             for registration in getattr(import_module(module), name)():
                 self._registrations.setdefault(registration.identity, registration)
+
+
+def _pending() -> Future[Report]:
+    from concurrent.futures import Future  # late: it imports logging
+
+    return Future()
 
 
 _default = FactoryRegistry("devicecore.discovery:factories")

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from devicecore.liveness.isolation import Prober, Report, ask, failure
+from devicecore.liveness.report import Prober, Report, ask, failure
 
 
 def resolve(target: str) -> Any:

@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +72,9 @@ class EvidenceCache:
         text = json.dumps({"time": time.time(), "report": report})
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
+            from tempfile import mkstemp  # late, as in all that a start seldom needs
+
+            handle, name = mkstemp(dir=folder, suffix=".part")
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
                     file.write(text)
@@ -97,6 +97,8 @@ def evidence_key(subject: str, packages: Iterable[str], *versions: str) -> str:
         packages: Top-level modules whose installation decides the answer.
         versions: Whatever else decides it, such as the version of a plug-in's distribution.
     """
+    from hashlib import sha256
+
     settings = config.load()
     facts = [
         subject,

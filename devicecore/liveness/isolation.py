@@ -16,18 +16,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from devicecore.errors import shorten
+from devicecore.liveness.report import DETAIL_CHARACTERS, Report, ask, broken, failure
 from devicecore.liveness.state import Liveness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Self
+    from collections.abc import Callable
 
-_DETAIL_CHARACTERS = 4000
+    from devicecore.liveness.report import Prober
+
 # The child finds everything where the parent does, whatever the parent did to its path.
 _BOOT = """\
 import json, sys
@@ -36,84 +36,6 @@ sys.path[:] = job["path"]
 from devicecore.liveness.child import answer
 answer(job)
 """
-
-
-class Prober(Protocol):
-    """What a probe is asked of; factories are it."""
-
-    priority: int | None
-    frameworks: tuple[str, ...]
-
-    def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
-        """Return whether *framework* works on this machine; with *deep*, run something."""
-
-
-@frozen
-class Report:
-    """What a probe brought home.
-
-    Attributes:
-        liveness: The probe's answer, or what became of the probe.
-        priority: The priority that the factory states, or None.
-    """
-
-    liveness: Liveness
-    priority: int | None = field(default=None)
-
-    @priority.validator
-    def _is_a_number(self, _: object, value: object) -> None:
-        if value is not None and not isinstance(value, int):
-            msg = f"its priority is {value!r}, not a whole number"
-            raise TypeError(msg)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data that `from_json` reads."""
-        return {"liveness": self.liveness.to_json(), "priority": self.priority}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the report that `to_json` wrote.
-
-        Raises:
-            KeyError: Something is missing.
-            TypeError: Something is of another type.
-            ValueError: A value is none that it can have.
-        """
-        return cls(Liveness.from_json(data["liveness"]), data["priority"])
-
-
-def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
-    """Ask *prober* right here, and turn whatever it does into a report."""
-    started = time.perf_counter()
-    report = Report(Liveness("untried"))
-    try:
-        report = evolve(report, priority=prober.priority)
-        answer = _asked(prober, framework, deep=deep)
-        liveness = Liveness.from_json(answer.to_json())  # whatever it holds can be read back
-    except Exception as error:  # noqa: BLE001 - a factory may raise anything
-        liveness = failure(error)
-    return evolve(report, liveness=evolve(liveness, seconds=time.perf_counter() - started))
-
-
-def _asked(prober: Prober, framework: str | None, *, deep: bool) -> Liveness:
-    served = tuple(prober.frameworks)
-    if framework is not None and framework not in served:
-        return Liveness("absent", reason=f"nothing in it is for {framework}")
-    answer: object = prober.probe(framework, deep=deep)
-    if not isinstance(answer, Liveness):
-        return _broken(f"its probe returned {shorten(repr(answer), 80)}, not a Liveness")
-    if answer.frameworks:
-        return answer
-    about = served if framework is None else (framework,)
-    return evolve(answer, frameworks=dict.fromkeys(about, answer))
-
-
-def failure(error: BaseException) -> Liveness:
-    """Return the liveness of what raised *error*, with its whole traceback as the detail."""
-    import traceback
-
-    detail = "".join(traceback.format_exception(error))[-_DETAIL_CHARACTERS:]
-    return Liveness("broken", reason=_one_line(error), detail=detail)
 
 
 def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s: float) -> Report:
@@ -151,7 +73,7 @@ def ask_in_child(target: str, framework: str | None, timeout_s: float) -> Report
         report = _read(result)
         said = _end_of(noise)
     if report is None:
-        liveness = _timed_out(timeout_s) if code is None else _broken(_how_it_ended(code))
+        liveness = _timed_out(timeout_s) if code is None else broken(_how_it_ended(code))
         seconds = time.perf_counter() - started
         report = Report(evolve(liveness, detail=said.strip(), seconds=seconds))
     return report
@@ -193,13 +115,13 @@ def _read(result: Path) -> Report | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
-        return Report(_broken(f"its probe's report cannot be read: {error}"))
+        return Report(broken(f"its probe's report cannot be read: {error}"))
 
 
 def _end_of(noise: Path) -> str:
     """Return the end of what the child said: it may have said gigabytes."""
     with noise.open("rb") as file:
-        file.seek(max(0, noise.stat().st_size - _DETAIL_CHARACTERS))
+        file.seek(max(0, noise.stat().st_size - DETAIL_CHARACTERS))
         return file.read().decode("utf-8", "replace")
 
 
@@ -208,15 +130,6 @@ def _how_it_ended(code: int) -> str:
         with suppress(ValueError):
             return f"its probe was killed by {signal.Signals(-code).name}"
     return f"its probe ended with exit code {code} and no answer"
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return shorten(f"{type(error).__name__}: {text}" if text else type(error).__name__, 300)
-
-
-def _broken(reason: str) -> Liveness:
-    return Liveness("broken", reason=reason)
 
 
 def _timed_out(timeout_s: float) -> Liveness:

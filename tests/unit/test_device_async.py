@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore.device import Device, TaskPool
+from devicecore.device import Device
+from devicecore.device.pool import TaskPool
 from devicecore.errors import DeviceGoneError, NoKernelError
 
 if TYPE_CHECKING:

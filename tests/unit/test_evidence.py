@@ -19,7 +19,7 @@ from devicecore.liveness.evidence import (
     EvidenceCache,
     evidence_key,
 )
-from devicecore.liveness.isolation import Report
+from devicecore.liveness.report import Report
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,8 @@ import pytest
 
 from devicecore.device_factory import DeviceFactory
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore.liveness.isolation import Report, ask, ask_in_child, ask_in_thread
+from devicecore.liveness.isolation import ask_in_child, ask_in_thread
+from devicecore.liveness.report import Report, ask
 
 UNRULY = Path(__file__).parents[1] / "plugins" / "unruly"
 # Long enough for a busy machine to start a Python, and to let what does not hang answer.

@@ -1,0 +1,105 @@
+"""Ask a factory whether it is live, and turn whatever it does into a `Report`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attrs import evolve, field, frozen
+
+from devicecore.errors import shorten
+from devicecore.liveness.state import Liveness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+DETAIL_CHARACTERS = 4000
+
+
+class Prober(Protocol):
+    """What a probe is asked of; factories are it."""
+
+    priority: int | None
+    frameworks: tuple[str, ...]
+
+    def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+        """Return whether *framework* works on this machine; with *deep*, run something."""
+
+
+@frozen
+class Report:
+    """What a probe brought home.
+
+    Attributes:
+        liveness: The probe's answer, or what became of the probe.
+        priority: The priority that the factory states, or None.
+    """
+
+    liveness: Liveness
+    priority: int | None = field(default=None)
+
+    @priority.validator
+    def _is_a_number(self, _: object, value: object) -> None:
+        if value is not None and not isinstance(value, int):
+            msg = f"its priority is {value!r}, not a whole number"
+            raise TypeError(msg)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads."""
+        return {"liveness": self.liveness.to_json(), "priority": self.priority}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return the report that `to_json` wrote.
+
+        Raises:
+            KeyError: Something is missing.
+            TypeError: Something is of another type.
+            ValueError: A value is none that it can have.
+        """
+        return cls(Liveness.from_json(data["liveness"]), data["priority"])
+
+
+def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
+    """Ask *prober* right here, and turn whatever it does into a report."""
+    started = time.perf_counter()
+    report = Report(Liveness("untried"))
+    try:
+        report = evolve(report, priority=prober.priority)
+        answer = _asked(prober, framework, deep=deep)
+        liveness = Liveness.from_json(answer.to_json())  # whatever it holds can be read back
+    except Exception as error:  # noqa: BLE001 - a factory may raise anything
+        liveness = failure(error)
+    return evolve(report, liveness=evolve(liveness, seconds=time.perf_counter() - started))
+
+
+def _asked(prober: Prober, framework: str | None, *, deep: bool) -> Liveness:
+    served = tuple(prober.frameworks)
+    if framework is not None and framework not in served:
+        return Liveness("absent", reason=f"nothing in it is for {framework}")
+    answer: object = prober.probe(framework, deep=deep)
+    if not isinstance(answer, Liveness):
+        return broken(f"its probe returned {shorten(repr(answer), 80)}, not a Liveness")
+    if answer.frameworks:
+        return answer
+    about = served if framework is None else (framework,)
+    return evolve(answer, frameworks=dict.fromkeys(about, answer))
+
+
+def failure(error: BaseException) -> Liveness:
+    """Return the liveness of what raised *error*, with its whole traceback as the detail."""
+    import traceback
+
+    detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+    return Liveness("broken", reason=_one_line(error), detail=detail)
+
+
+def broken(reason: str) -> Liveness:
+    """Return the liveness of what does not work, because of *reason*."""
+    return Liveness("broken", reason=reason)
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return shorten(f"{type(error).__name__}: {text}" if text else type(error).__name__, 300)
