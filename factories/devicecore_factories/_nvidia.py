@@ -13,7 +13,6 @@ from uuid import UUID
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore.liveness.isolation import ask_in_child
 from devicecore_factories import _hardware
 
 TITLE = "NVIDIA GPU"
@@ -133,5 +132,7 @@ def cards_from_child() -> tuple[PhysicalDevice, ...]:
     """Return the cards in the order of CUDA, with the driver started in a child process only."""
     if driver_metadata().state != "untried" or getattr(sys, "frozen", False):
         return ()
+    from devicecore.liveness.isolation import ask_in_child  # late: it imports subprocess
+
     report = ask_in_child(f"{__name__}:{CudaDriver.__qualname__}", None, _TIMEOUT_S)
     return report.liveness.devices
