@@ -68,7 +68,9 @@ def test_the_cards_are_those_that_torch_shows_in_its_order() -> None:
     code = """
 import torch
 cards = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
-print(json.dumps([[str(card.uuid).removeprefix("GPU-"), card.name, card.total_memory] for card in cards]))
+uuids = [str(card.uuid).removeprefix("GPU-") for card in cards]
+facts = [[uuid, card.name, card.total_memory] for uuid, card in zip(uuids, cards)]
+print(json.dumps(facts))
 """
     devices = default_registry().add_devices(DeviceOptions(frameworks=("torch",)), "")
     found = [
