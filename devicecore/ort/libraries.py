@@ -22,6 +22,7 @@ _NOT_FOUND = re.compile(r"(?P<library>[^:\s]+): cannot open shared object file")
 # What brings a library, by its name up to ".so"; "{major}" is the CUDA that it belongs to.
 _BRINGS = {
     "libcuda": "the NVIDIA driver",
+    "libnvidia-ml": "the NVIDIA driver",
     "libcublas": "nvidia-cublas",
     "libcublasLt": "nvidia-cublas",
     "libcudart": "nvidia-cuda-runtime",
