@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from uuid import UUID
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
@@ -77,6 +76,8 @@ class CudaDriver:
         return [self._card(index) for index in range(count.value)]
 
     def _card(self, index: int) -> PhysicalDevice:
+        from uuid import UUID  # late: only a card needs it
+
         device = ctypes.c_int()
         self._call("cuDeviceGet", ctypes.byref(device), index)
         name = ctypes.create_string_buffer(256)

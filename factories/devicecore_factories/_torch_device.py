@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from devicecore_factories._completion import Completion, Queued
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
     from typing import Self
 
     from devicecore.device_factory import DeviceOptions
@@ -73,6 +73,8 @@ class TorchDevice(Device):
         return function
 
     def _start(self, call: Callable[[], Any]) -> Future[Any]:
+        from concurrent.futures import Future  # late: it imports logging
+
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()  # it is submitted here and now
         try:

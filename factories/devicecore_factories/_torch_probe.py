@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import traceback
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
@@ -133,6 +132,8 @@ def _compute(torch: Any, place: str) -> Liveness:
 
 
 def _broken(error: Exception) -> Liveness:
+    import traceback  # late: only a failure needs it
+
     fix = ""
     if "no kernel image" in str(error):
         fix = "install a build of torch that has kernels for this card"
