@@ -132,6 +132,7 @@ def _create(
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
         registry.downgrade(registration, failure(error))
         return []
+    made = [device for device in made if not device.gone]  # its card was lost before
     for device in made:
         device.kernels = (*device.kernels, *kernels)
         device.priority = registry.priority_of(registration)
@@ -161,6 +162,7 @@ def _live_frameworks(
 
 
 def _check(made: Iterable[object], registration: Registration) -> None:
+    names: set[str] = set()
     for device in made:
         if not isinstance(device, Device):
             msg = f"create_devices returned {device!r}, which is no Device"
@@ -168,6 +170,10 @@ def _check(made: Iterable[object], registration: Registration) -> None:
         if device.device_type != registration.device_type:
             msg = f"{device.name} is not of the type {registration.device_type}"
             raise ValueError(msg)
+        if device.name in names:
+            msg = f"it made {device.name} twice"
+            raise ValueError(msg)
+        names.add(device.name)
 
 
 def _why_none(registry: FactoryRegistry, device_type: str) -> NotLiveError | UnknownDeviceError:

@@ -74,7 +74,8 @@ class Examiner:
             return Report(mismatch)
         target = registration.target
         if not registration.trusted and target is not None:
-            wait_s = settings.probe_timeout_s or _TIMEOUT_S
+            stated = getattr(registration.factory, "probe_timeout_s", _TIMEOUT_S)
+            wait_s = settings.probe_timeout_s or stated
             return self._from_child(registration, target, framework, wait_s, deep=deep) or _UNTRIED
         try:
             factory = build()

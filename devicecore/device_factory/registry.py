@@ -15,6 +15,7 @@ from devicecore.device_factory.registration import (
     Registration,
     default_priority,
 )
+from devicecore.device_factory.reports import Reports
 from devicecore.errors import NotLiveError, RegistrationError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
@@ -22,13 +23,10 @@ from devicecore.liveness.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from concurrent.futures import Future
 
     from devicecore.device import Device
     from devicecore.device_factory.explaining import Candidate
     from devicecore.liveness import Liveness
-
-_Question = tuple[Registration, "str | None"]
 
 
 class FactoryRegistry:
@@ -47,7 +45,7 @@ class FactoryRegistry:
         self._examiner = examiner or Examiner()
         self._registrations: dict[tuple[str, str, str], Registration] = {}
         self._factories: dict[Registration, DeviceFactory] = {}
-        self._reports: dict[_Question, Future[Report]] = {}
+        self._reports = Reports()
         # The live pick for each type and framework; read without the lock.
         self._picks: dict[tuple[str, str | None], DeviceFactory] = {}
         self._lock = threading.RLock()
@@ -89,7 +87,7 @@ class FactoryRegistry:
             if known is not None:
                 self._forget(known)
             self._registrations[registration.identity] = registration
-            self._picks.clear()
+            self._picks = {}
         return registration
 
     def register_class(
@@ -201,16 +199,14 @@ class FactoryRegistry:
             return self._pick(device_type, framework)
 
     def _pick(self, device_type: str, framework: str | None) -> DeviceFactory:
+        picks = self._picks  # what changes meanwhile puts another table in its place
         # One that waits for a class of devices serves managers that are made as a whole.
         registrations = [e for e in self.factories(device_type) if e.after_class is None]
         if not registrations:
             raise UnknownDeviceError(device_type, self.device_types)
         for registration in registrations:
             if self.liveness_of(registration, framework).is_live:
-                factory = self.build(registration)
-                with self._lock:
-                    if registration.identity in self._registrations:
-                        self._picks[device_type, framework] = factory
+                factory = picks[device_type, framework] = self.build(registration)
                 return factory
         reasons = [self.liveness_of(entry, framework) for entry in registrations]
         first = next((why for why in reasons if why.state != "absent"), reasons[0])
@@ -251,9 +247,8 @@ class FactoryRegistry:
 
     def refresh(self) -> None:
         """Forget all evidence, so that the next question probes anew."""
-        with self._lock:
-            self._reports.clear()
-            self._picks.clear()
+        self._reports.forget()
+        self._picks = {}
         self._examiner.cache.forget()
 
     def downgrade(self, registration: Registration, liveness: Liveness) -> None:
@@ -261,13 +256,8 @@ class FactoryRegistry:
 
         Devices that were made before stay as they are; the ledger gets an entry.
         """
-        broken = _pending()
-        broken.set_result(Report(liveness, registration.priority))
-        with self._lock:
-            for question in [asked for asked in self._reports if asked[0] == registration]:
-                self._reports[question] = broken
-            self._reports[registration, None] = broken
-            self._picks.clear()
+        self._reports.replace(registration, Report(liveness, self.priority_of(registration)))
+        self._picks = {}
         self._examiner.contradict(registration, liveness)
         default_ledger().record(
             f"use {registration.origin}",
@@ -334,46 +324,27 @@ class FactoryRegistry:
         return factory
 
     def after_fork(self) -> None:
-        """Take a lock of its own in a forked child, and leave probes that nobody finishes."""
+        """Take a lock of its own in a forked child."""
         self._lock = threading.RLock()
-        self._reports = {
-            question: report for question, report in self._reports.items() if report.done()
-        }
 
     # --- inside -------------------------------------------------------------------------------
 
     def _report(self, registration: Registration, framework: str | None, *, deep: bool) -> Report:
         """Return what is known; whoever asks for a probe first makes it, the others wait."""
-        with self._lock:
-            known = self._reports.get((registration, None)) or self._reports.get(
-                (registration, framework)
-            )
-            mine = known is None and deep
-            if mine:
-                known = self._reports[registration, framework] = _pending()
-        if known is not None and not mine and (deep or known.done()):
-            return known.result()
+        if not deep and (known := self._reports.known(registration, framework)):
+            return known
 
         def examine() -> Report:
             return self._examiner.examine(
                 registration, framework, lambda: self.build(registration), deep=deep
             )
 
-        if known is None or not mine:
-            return examine()
-        from devicecore.device.pool import run_into
-
-        run_into(known, examine)
-        return known.result()
+        return self._reports.get(registration, framework, examine) if deep else examine()
 
     def _forget(self, registration: Registration) -> None:
         self._factories.pop(registration, None)
-        self._reports = {
-            question: report
-            for question, report in self._reports.items()
-            if question[0] != registration
-        }
-        self._picks.clear()
+        self._reports.forget(registration)
+        self._picks = {}
 
     def _load_source(self) -> None:
         with self._lock:
@@ -382,13 +353,12 @@ class FactoryRegistry:
                 return
             module, _, name = source.partition(":")
             for registration in getattr(import_module(module), name)():
-                self._registrations.setdefault(registration.identity, registration)
+                try:
+                    self.register(registration)
+                except RegistrationError as error:
+                    import warnings
 
-
-def _pending() -> Future[Report]:
-    from concurrent.futures import Future  # late: it imports logging
-
-    return Future()
+                    warnings.warn(f"left out {registration.origin}: {error}", stacklevel=2)
 
 
 _default = FactoryRegistry("devicecore.discovery:factories")

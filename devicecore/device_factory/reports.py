@@ -1,0 +1,86 @@
+"""What was found out of each factory: whoever asks first finds out, and the others wait for it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from devicecore.fork import rearm_after_fork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from devicecore.device_factory.registration import Registration
+    from devicecore.liveness.report import Report
+
+_Question = tuple["Registration", "str | None"]
+
+
+class Reports:
+    """Reports by factory and framework; nobody is asked with the lock held."""
+
+    def __init__(self) -> None:
+        self._reports: dict[_Question, Future[Report]] = {}
+        self._lock = threading.Lock()
+        rearm_after_fork(self)
+
+    def get(
+        self, registration: Registration, framework: str | None, find_out: Callable[[], Report]
+    ) -> Report:
+        """Return the report, made by *find_out* if nobody has asked before."""
+        with self._lock:
+            known = self._find(registration, framework)
+            mine = known is None
+            if known is None:
+                known = self._reports[registration, framework] = _pending()
+        if mine:
+            from devicecore.device.pool import run_into
+
+            run_into(known, find_out)
+            if known.exception() is not None:  # an interrupted probe says nothing
+                with self._lock:
+                    self._reports.pop((registration, framework), None)
+        return known.result()
+
+    def known(self, registration: Registration, framework: str | None) -> Report | None:
+        """Return the report if there is one already."""
+        with self._lock:
+            known = self._find(registration, framework)
+        return known.result() if known is not None and known.done() else None
+
+    def replace(self, registration: Registration, report: Report) -> None:
+        """Put *report* in the place of all there are of a factory."""
+        replaced = _pending()
+        replaced.set_result(report)
+        with self._lock:
+            for question in [asked for asked in self._reports if asked[0] == registration]:
+                self._reports[question] = replaced
+            self._reports[registration, None] = replaced
+
+    def forget(self, registration: Registration | None = None) -> None:
+        """Forget all of one factory, or of all."""
+        with self._lock:
+            self._reports = {
+                question: report
+                for question, report in self._reports.items()
+                if registration is not None and question[0] != registration
+            }
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child, and leave probes that nobody finishes."""
+        self._lock = threading.Lock()
+        self._reports = {
+            question: report for question, report in self._reports.items() if report.done()
+        }
+
+    def _find(self, registration: Registration, framework: str | None) -> Future[Report] | None:
+        return self._reports.get((registration, None)) or self._reports.get(
+            (registration, framework)
+        )
+
+
+def _pending() -> Future[Report]:
+    from concurrent.futures import Future  # late: it imports logging
+
+    return Future()
