@@ -1,0 +1,3 @@
+"""The plug-in of a company that makes NPUs."""
+
+__version__ = "1.0"
