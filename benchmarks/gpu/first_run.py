@@ -1,7 +1,7 @@
 """What a CUDA machine says of devicecore: a kernel on cuda:0, checked, then timed.
 
-Run it on the machine itself: ``python benchmarks/gpu/first_run.py results.json``. Prints a short
-table last. Times are host-side medians; a GPU's work is only queued by a call.
+Run it on the machine itself: ``python benchmarks/gpu/first_run.py results.json COMMIT``. Prints
+a short table last. Times are host-side medians; a GPU's work is only queued by a call.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import platform
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -50,43 +49,38 @@ def check(manager: DeviceMgr) -> dict[str, Any]:
     }
 
 
-def median_us(call: Callable[[], object]) -> float:
-    """Return the median over rounds of the host time of one call, in µs."""
-    rounds = []
-    for _ in range(ROUNDS):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            call()
-        rounds.append((time.perf_counter() - start) / CALLS * 1e6)
-        torch.cuda.synchronize()
-    return statistics.median(rounds)
+def medians_us(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median over rounds of the host time of each call, in µs.
+
+    The calls take turns, so that what disturbs the machine disturbs them all.
+    """
+    rounds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(1 + ROUNDS):
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            rounds[name].append((time.perf_counter() - start) / CALLS * 1e6)
+    return {name: statistics.median(found[1:]) for name, found in rounds.items()}
 
 
 def times(manager: DeviceMgr) -> dict[str, float]:
     """Return host times of a call, in µs; the bare torch call is the peer."""
     gpu = manager.lookup_device("cuda:0")
     x = torch.ones(1, device="cuda:0")
-
-    def finished() -> float:
-        return float(x * 3)
-
-    median_us(finished)  # warm-up
-    return {
-        "x * 3": median_us(lambda: x * 3),
-        "Device.compute": median_us(lambda: gpu.compute("bench.scale", x, 3)),
-        "DeviceMgr.compute": median_us(lambda: manager.compute("bench.scale", x, 3)),
-        "compute_async, until the result": median_us(
-            lambda: gpu.compute_async("bench.scale", x, 3).result()
-        ),
-        "x * 3, until the result": median_us(finished),
-    }
-
-
-def commit() -> str:
-    """Return the commit of this checkout, or an empty string outside of git."""
-    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    return medians_us(
+        {
+            "x * 3": lambda: x * 3,
+            "the kernel's function": lambda: scale.function(gpu, x, 3),
+            "Device.compute": lambda: gpu.compute("bench.scale", x, 3),
+            "DeviceMgr.compute": lambda: manager.compute("bench.scale", x, 3),
+            "x * 3, until the result": lambda: float(x * 3),
+            "compute_async, until the result": lambda: gpu.compute_async(
+                "bench.scale", x, 3
+            ).result(),
+        }
+    )
 
 
 def main() -> int:
@@ -98,7 +92,7 @@ def main() -> int:
             "torch": torch.__version__,
             "python": platform.python_version(),
             "system": platform.platform(),
-            "commit": commit(),
+            "commit": " ".join(sys.argv[2:]),
         },
         "resolve gpu": resolve("gpu", framework="torch").device.label,
         "devices": [device.label for device in manager],

@@ -31,7 +31,7 @@ def print_devices(out: TextIO) -> None:
     others = [
         (candidate.registration.device_type, candidate.liveness.state, candidate.liveness)
         for candidate in candidates
-        if not candidate.chosen and not _is_waiting(candidate)
+        if not candidate.chosen and not _is_a_spare(candidate)
     ]
     for title, entries in (("partly live", partly), ("not live", others)):
         if not entries:
@@ -102,6 +102,7 @@ def _row(device: Device) -> tuple[str, ...]:
     )
 
 
-def _is_waiting(candidate: Candidate) -> bool:
-    """Return whether it only waits for another device, which is no fault of the machine."""
-    return candidate.registration.after_class is not None and not candidate.liveness.is_live
+def _is_a_spare(candidate: Candidate) -> bool:
+    """Return whether it only waits, for another device or to take over; nothing is wrong."""
+    waits = candidate.registration.after_class is not None and not candidate.liveness.is_live
+    return waits or candidate.liveness.state == "shadowed"

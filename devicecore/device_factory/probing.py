@@ -16,13 +16,20 @@ from devicecore.liveness.evidence import EvidenceCache, evidence_key
 from devicecore.liveness.report import Report, ask, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from devicecore.device_factory.factory import DeviceFactory
     from devicecore.device_factory.registration import Registration
 
 # Whatever a factory drives is in one of these, or comes with its own module.
-_FRAMEWORK_PACKAGES = ("torch", "onnxruntime", "onnxruntime_ep_openvino", "onnxruntime_ep_webgpu")
+_FRAMEWORK_PACKAGES = (
+    "torch",
+    "onnxruntime",
+    "onnxruntime_ep_nv_tensorrt_rtx",
+    "onnxruntime_ep_openvino",
+    "onnxruntime_ep_webgpu",
+    "nxrt_ep_cuda",
+)
 _FRAMEWORKS = ("torch", "onnx")
 _TIMEOUT_S = 10.0
 _LOCK_TIMEOUT_S = 120.0
@@ -89,6 +96,8 @@ class Examiner:
             found = _asked_here(build, framework, wait_s) if deep else None
         else:
             found = self._from_child(registration, target, framework, wait_s, deep=deep)
+            if found is not None and deep and framework is None and _came_to_nothing(found):
+                found = self._one_by_one(registration, target, factory.frameworks, wait_s, found)
         return shallow if found is None else _on_top_of(shallow, found)
 
     def contradict(self, registration: Registration, liveness: Liveness) -> None:
@@ -108,23 +117,53 @@ class Examiner:
         deep: bool,
     ) -> Report | None:
         """Return the evidence from before or, with *deep*, from a child; None if there is none."""
-        key = _key(registration, framework)
-        found = self._kept(key)
+        found = self._kept(registration, framework)
         if found is None and deep:
             with _one_process_at_a_time(self.cache):
-                found = self._kept(key)  # another process may just have found out
+                # Another process may just have found out.
+                found = self._kept(registration, framework)
                 if found is None:
                     from devicecore.liveness.isolation import ask_in_child  # late: subprocess
 
                     found = _on_top_of(_UNTRIED, ask_in_child(target, framework, timeout_s))
-                    self.cache.put(key, found.to_json())
+                    self.cache.put(_key(registration, framework), found.to_json())
         return found
 
-    def _kept(self, key: str) -> Report | None:
-        kept = self.cache.get(key)
-        with suppress(KeyError, TypeError, ValueError):  # another version may have written it
-            return None if kept is None else Report.from_json(kept)
+    def _one_by_one(
+        self,
+        registration: Registration,
+        target: str,
+        frameworks: Iterable[str],
+        timeout_s: float,
+        together: Report,
+    ) -> Report:
+        """Ask each framework in a child of its own, since one took the others along."""
+        answers: dict[str, Liveness] = {}
+        for name in frameworks:
+            alone = self._from_child(registration, target, name, timeout_s, deep=True)
+            answers[name] = (alone or together).liveness.of(name)
+        live = next((answer for answer in answers.values() if answer.is_live), together.liveness)
+        seen: Mapping[str, Liveness] = answers
+        report = evolve(together, liveness=evolve(live, frameworks=seen))
+        self.cache.put(_key(registration, None), report.to_json())
+        return report
+
+    def _kept(self, registration: Registration, framework: str | None) -> Report | None:
+        """Return the evidence about a framework, which a probe of all may have told as well."""
+        for asked in dict.fromkeys((framework, None)):
+            kept = self.cache.get(_key(registration, asked))
+            if kept is None:
+                continue
+            with suppress(KeyError, TypeError, ValueError):  # another version may have written it
+                report = Report.from_json(kept)
+                if asked == framework or framework in report.liveness.frameworks:
+                    return report
         return None
+
+
+def _came_to_nothing(report: Report) -> bool:
+    """Return whether the probe itself ended before it could tell the frameworks apart."""
+    return report.liveness.state in ("broken", "timed_out") and not report.liveness.frameworks
 
 
 def _asked_here(

@@ -27,6 +27,10 @@ def provider_options(
         metadata: What the provider says of its device; empty for a provider without EpDevices.
     """
     options = dict(spec.options)
+    if spec.provider == "CUDAExecutionProvider":
+        # An exhaustive search, its default, runs anew for each shape: seconds for a text of its own
+        # width, where the heuristic finds the same kernels at once.
+        options.setdefault("cudnn_conv_algo_search", "HEURISTIC")
     if precision == "default":
         return options
     if spec.provider == "CUDAExecutionProvider":
