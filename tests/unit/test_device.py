@@ -118,7 +118,7 @@ class TestCompute:
         assert device.compute(Unhashable(), 1) == 2
         assert device.compute_async(Unhashable(), 1).result() == 2
 
-    @pytest.mark.parametrize("nonsense", [3, None, ["op"], b'op'], ids=repr)
+    @pytest.mark.parametrize("nonsense", [3, None, ["op"], b"op"], ids=repr)
     def test_what_is_no_kernel_is_refused(self, nonsense: Any, device: Device) -> None:
         with pytest.raises(TypeError, match="is no kernel"):
             device.compute(nonsense)
