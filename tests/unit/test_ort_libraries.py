@@ -57,13 +57,13 @@ def test_what_a_library_next_to_it_misses_counts_too(tmp_path: Path) -> None:
     outer.write_bytes(Path(openvino.get_library_path()).read_bytes())
     first, *others = (n for n in needs_of(outer).libraries if "openvino" in n)
     inner.rename(tmp_path / first)
-    # In a process of its own: here another test may have loaded OpenVINO, which then counts as found.
+    # In a process of its own: what another test has loaded here counts as found.
     code = "import sys; from pathlib import Path; from devicecore.ort import missing_libraries"
     code += "; print(*missing_libraries(Path(sys.argv[1])))"
     told = subprocess.run(
         [sys.executable, "-c", code, outer], capture_output=True, text=True, check=True
     ).stdout
-    assert set(told.split()) == {"libq.so.6", *others}
+    assert {"libq.so.6", *others} <= set(told.split())
 
 
 def test_a_missing_file_is_missing_itself(tmp_path: Path) -> None:

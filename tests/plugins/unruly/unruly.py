@@ -169,3 +169,17 @@ class SpoilsItsProcess(Factory):
         sys.stdout.close()
         os.environ.clear()
         return Liveness("live", "ran")
+
+
+class MeetsTheOther(Factory):
+    """Answers "live" only if another probe runs at the same time."""
+
+    def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+        folder = Path(os.environ[PID_FILE])
+        folder.mkdir(exist_ok=True)
+        (folder / str(os.getpid())).touch()
+        for _ in range(600):
+            if len(list(folder.iterdir())) >= 2:
+                return Liveness("live", "ran")
+            time.sleep(0.05)
+        return Liveness("broken", reason="nobody came")
