@@ -100,7 +100,18 @@ class ResourceMgr:
     def after_fork(self) -> None:
         """Start empty in a forked child: sessions have threads, and those are not inherited."""
         self._lock = threading.Lock()
+        if self._containers:
+            _keep_for_ever(self._containers)
         self._containers = {}
+
+
+def _keep_for_ever(inherited: object) -> None:
+    """Never free *inherited*, not even at exit: its destructors would wait for threads that the
+    forked child does not have.
+    """
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
 
 
 class OpSegment:

@@ -41,6 +41,12 @@ def failed(error: Exception) -> Future[Any]:
     return future
 
 
+def _drop(future: Future[Any]) -> None:
+    """Cancel a call that will never start, and tell whoever waits: an executor forgets to."""
+    if future.cancel():
+        future.set_running_or_notify_cancel()
+
+
 class TaskPool:
     """Threads that start when needed, and a queue that makes callers wait when it is full.
 
@@ -60,17 +66,18 @@ class TaskPool:
         Raises:
             RuntimeError: The pool is closed.
         """
+        future: Future[Any] = Future()
         if in_pool_thread():
-            future: Future[Any] = Future()
             run_into(future, call)
             return future
         self._room.acquire()
-        try:
-            future = self._executor.submit(call)
-        except BaseException:
-            self._room.release()
-            raise
         future.add_done_callback(lambda _: self._room.release())
+        try:
+            queued = self._executor.submit(run_into, future, call)
+        except BaseException:
+            future.cancel()
+            raise
+        queued.add_done_callback(lambda queued: _drop(future) if queued.cancelled() else None)
         return future
 
     def close(self) -> None:

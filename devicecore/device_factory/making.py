@@ -10,16 +10,15 @@ from attrs import evolve
 from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
 from devicecore.errors import NotLiveError, UnknownDeviceError
-from devicecore.liveness import Liveness
+from devicecore.liveness import Liveness, seen_by
 from devicecore.liveness.report import failure
 from devicecore.names import DeviceName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from devicecore.device_factory.registration import Registration
     from devicecore.device_factory.registry import FactoryRegistry
-    from devicecore.liveness import PhysicalDevice
 
 _HOST = "CPU"
 
@@ -155,20 +154,10 @@ def _live_frameworks(
     else:
         answers = {name: registry.liveness_of(registration, name) for name in options.frameworks}
         live = [answer for answer in answers.values() if answer.is_live]
-        overall = evolve(live[0], devices=_seen_by(live)) if live else next(iter(answers.values()))
+        overall = evolve(live[0], devices=seen_by(live)) if live else next(iter(answers.values()))
     if not overall.is_live and registration.device_type == _HOST:
         overall = registry.liveness_of(registration, deep=False)  # the host needs no framework
     return overall, tuple(name for name, answer in answers.items() if answer.is_live)
-
-
-def _seen_by(answers: Iterable[Liveness]) -> tuple[PhysicalDevice, ...]:
-    """Return the hardware that the probes of several frameworks saw, each with all its details."""
-    seen: dict[int, PhysicalDevice] = {}
-    for card in (card for answer in answers for card in answer.devices):
-        known = seen.setdefault(card.index, card)
-        details: Mapping[str, str] = {**known.details, **card.details}
-        seen[card.index] = evolve(known, details=details)
-    return tuple(seen.values())
 
 
 def _check(made: Iterable[object], registration: Registration) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 from attrs.validators import in_
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 State = Literal[
     "live",
@@ -116,3 +116,13 @@ class Liveness:
                 "devices": tuple(PhysicalDevice(**device) for device in data.get("devices", ())),
             }
         )
+
+
+def seen_by(answers: Iterable[Liveness]) -> tuple[PhysicalDevice, ...]:
+    """Return the hardware that several probes saw, each piece with the details of all of them."""
+    seen: dict[int, PhysicalDevice] = {}
+    for device in (device for answer in answers for device in answer.devices):
+        known = seen.setdefault(device.index, device)
+        details: Mapping[str, str] = {**known.details, **device.details}
+        seen[device.index] = evolve(known, details=details)
+    return tuple(seen.values())

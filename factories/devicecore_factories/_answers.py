@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from devicecore.liveness import Liveness
+from devicecore.liveness import Liveness, seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,13 +51,14 @@ def of_cards(framework: str, tried: Iterable[tuple[PhysicalDevice, Liveness]]) -
 
 def of_frameworks(answers: Mapping[str, Liveness]) -> Liveness:
     """Return the answer for devices as such: that of the framework that is nearest to live."""
-    cards: dict[int, PhysicalDevice] = {}
-    for answer in answers.values():
-        for card in answer.devices:
-            known = cards.get(card.index)
-            details = {**(known.details if known else {}), **card.details}
-            cards[card.index] = evolve(known or card, details=details)
-    return evolve(best(answers.values()), frameworks=answers, devices=tuple(cards.values()))
+    found = best(answers.values())
+    if (
+        found.state not in {"live", "untried"}
+        and len({each.reason for each in answers.values()}) > 1
+    ):
+        told = "; ".join(f"for {name}: {answer.reason}" for name, answer in answers.items())
+        found = evolve(found, reason=told)
+    return evolve(found, frameworks=answers, devices=seen_by(answers.values()))
 
 
 def live_frameworks(card: PhysicalDevice, frameworks: Iterable[str]) -> tuple[str, ...]:

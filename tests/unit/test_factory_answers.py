@@ -79,7 +79,9 @@ def test_without_hardware_what_is_broken_stays_broken() -> None:
     seen = _answers.of_frameworks({"torch": MISSING, "onnx": BROKEN})
     answer = _answers.without_hardware(seen, "NVIDIA GPU")
     assert (answer.state, answer.fix) == ("broken", BROKEN.fix)
-    assert answer.reason == "no kernel for sm_61; and there is no NVIDIA GPU here"
+    assert answer.reason == (
+        f"for torch: {MISSING.reason}; for onnx: {BROKEN.reason}; and there is no NVIDIA GPU here"
+    )
 
 
 def test_an_error_keeps_its_state_if_a_probe_has_it() -> None:
