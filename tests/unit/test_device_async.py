@@ -115,7 +115,7 @@ class TestDone:
             waiting.result(PATIENCE_S)
         assert not running[0].cancel()
         gate.open.set()
-        wait(running)
+        assert not wait([*running, waiting], PATIENCE_S).not_done
         assert len(done.futures) == 1
 
     def test_after_closing(self, device: Device, gate: Gate) -> None:
@@ -127,6 +127,8 @@ class TestDone:
         closing.start()
         for done in dones:
             assert done.once().cancelled()
+        # Those who wait for a future are told as well; an executor of Python's own forgets them.
+        assert not wait([done.once() for done in dones], PATIENCE_S).not_done
         assert closing.is_alive()  # it waits for what runs
         gate.open.set()
         closing.join(PATIENCE_S)
