@@ -9,7 +9,7 @@ from devicecore.device import Device
 from devicecore.device_factory import DeviceOptions, default_registry
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
 from devicecore.device_mgr.lookup import spelled
-from devicecore.errors import NotLiveError, UnknownDeviceError
+from devicecore.errors import DeviceConflictError, NotLiveError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
 from devicecore.names import DEVICE_CLASSES, DeviceName
 
@@ -27,17 +27,19 @@ class Runtime:
     def __init__(self, registry: FactoryRegistry | None = None) -> None:
         self.registry = registry or default_registry()
         self._manager: DeviceMgr | None = None
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         rearm_after_fork(self)
 
     @property
     def manager(self) -> DeviceMgr:
         """The manager; CPU:0 is in it from the start and is never swapped."""
         if self._manager is None:
+            made = DeviceMgr([self.registry.host_device(LOCAL_TASK)], registry=self.registry)
             with self._lock:
                 if self._manager is None:
-                    host = self.registry.host_device(LOCAL_TASK)
-                    self._manager = DeviceMgr([host], registry=self.registry)
+                    self._manager = made
+            if self._manager is not made:  # another thread was faster
+                made.close()
         return self._manager
 
     def parsed(self, name: str | DeviceName) -> DeviceName:
@@ -102,29 +104,34 @@ class Runtime:
             NotLiveError: The type does not work here, or not for *framework*.
             UnknownDeviceError: Nobody registered the type.
         """
-        with self._lock:  # factories are called inside, but this is no registry's lock
-            here = [each for each in self._of_type(device_type) if not each.gone]
-            if here and (framework is None or all(framework in each.frameworks for each in here)):
-                return
-            self.registry.get_factory(device_type, framework)
-            asked = () if framework is None else (framework,)
-            made = self.registry.devices_of_type(
-                device_type, DeviceOptions(frameworks=asked), LOCAL_TASK
-            )
-            for device in made:
-                known = next((each for each in here if each.name == device.name), None)
-                if known is None:
-                    self.manager.add_devices([device])
-                else:
-                    known.extend(device)
-                    device.close()
+        here = [each for each in self._of_type(device_type) if not each.gone]
+        if here and (framework is None or all(framework in each.frameworks for each in here)):
+            return
+        self.registry.get_factory(device_type, framework)
+        asked = () if framework is None else (framework,)
+        options = DeviceOptions(frameworks=asked)
+        for device in self.registry.devices_of_type(device_type, options, LOCAL_TASK):
+            self._keep(device)
+
+    def _keep(self, device: Device) -> None:
+        """Take *device* in, or let the one of its name that is here serve what it serves."""
+        try:
+            self.manager.add_devices([device])
+        except DeviceConflictError:
+            known = self.manager.lookup_device(device.name)
+            if known.gone:
+                self.manager.remove_devices([known])
+                self.manager.add_devices([device])
+            else:
+                known.extend(device)
+                device.close()
 
     def _of_type(self, device_type: str) -> list[Device]:
         return [each for each in self.manager.list_devices() if each.device_type == device_type]
 
     def after_fork(self) -> None:
         """Take a lock of its own in a forked child."""
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
 
 _default = Runtime()

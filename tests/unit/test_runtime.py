@@ -119,3 +119,13 @@ def test_threads_share_what_the_first_one_made() -> None:
         thread.join()
     assert len(found) == 8
     assert len(set(map(id, found))) == 1
+
+
+def test_a_lost_card_is_made_anew_under_its_name() -> None:
+    runtime = host_runtime(TwoCards)
+    first = runtime.device("cuda:0")
+    first.retire("it was unplugged")
+    runtime.device("cuda:1").retire("it was unplugged")
+    second = runtime.device("cuda:0")
+    assert second is not first
+    assert second.gone == ""
