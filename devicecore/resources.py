@@ -106,8 +106,9 @@ class ResourceMgr:
 
 
 def _keep_for_ever(inherited: object) -> None:
-    """Never free *inherited*, not even at exit: its destructors would wait for threads that the
-    forked child does not have.
+    """Never free *inherited*, not even when the forked child ends.
+
+    Its destructors would wait for the parent's threads, which the child does not have.
     """
     import ctypes
 
