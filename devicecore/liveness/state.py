@@ -59,7 +59,7 @@ class Liveness:
             driver is not. ``broken``: all is there and it does not work. ``excluded``: the user
             left it out. ``shadowed``: works, and another factory of its type goes first.
             ``timed_out``: the probe was stopped. ``version_mismatch``: the plug-in wants another
-            devicecore.
+            devicecore or another ONNX Runtime.
         evidence: ``metadata``: files were read. ``opened``: a runtime answered. ``ran``: something
             was computed, and was right.
         reason: Why, in one line.
