@@ -6,7 +6,6 @@ reads in three parts: what was wrong; what is possible; what to do.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ class UnknownDeviceError(DeviceCoreError, LookupError):
         super().__init__(name, self.known, why)
 
     def _parts(self) -> tuple[str, ...]:
+        from difflib import get_close_matches
+
         short = {known.rpartition("/device:")[2]: known for known in self.known}
         near = get_close_matches(self.name.rpartition("/device:")[2].upper(), short, n=1)
         return (

@@ -6,12 +6,12 @@ import re
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devicecore.errors import MissingDependencyError
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
 # Where a package that generates its version writes it, in order of trust.
@@ -40,6 +40,8 @@ def package_dir(module: str) -> Path | None:
         return None
     if spec is None or spec.origin is None:
         return None
+    from pathlib import Path  # late: it costs a twentieth of a cold start
+
     return Path(spec.origin).parent
 
 

@@ -12,7 +12,6 @@ from attrs import evolve
 from devicecore import config
 from devicecore.fork import rearm_after_fork
 from devicecore.liveness import Liveness
-from devicecore.liveness.evidence import EvidenceCache, evidence_key
 from devicecore.liveness.report import Report, ask, failure
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from devicecore.device_factory.factory import DeviceFactory
     from devicecore.device_factory.registration import Registration
+    from devicecore.liveness.evidence import EvidenceCache
 
 # Whatever a factory drives is in one of these, or comes with its own module.
 _FRAMEWORK_PACKAGES = (
@@ -55,7 +55,16 @@ class Examiner:
     """
 
     def __init__(self, cache: EvidenceCache | None = None) -> None:
-        self.cache = cache or EvidenceCache()
+        self._cache = cache
+
+    @property
+    def cache(self) -> EvidenceCache:
+        """Where evidence is kept between processes."""
+        if self._cache is None:
+            from devicecore.liveness.evidence import EvidenceCache  # late: json, pathlib
+
+            self._cache = EvidenceCache()
+        return self._cache
 
     def examine(
         self,
@@ -175,6 +184,8 @@ def _asked_here(
 
 
 def _key(registration: Registration, framework: str | None) -> str:
+    from devicecore.liveness.evidence import evidence_key
+
     packages = {*_FRAMEWORK_PACKAGES}
     if target := registration.target:
         packages.add(target.partition(":")[0].partition(".")[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import InvalidDeviceNameError
@@ -184,5 +183,7 @@ def _near(text: str) -> Iterator[str]:
     word, _, index = squeezed.lstrip("/").partition(":")
     if digits := re.fullmatch(r"([A-Za-z]+)([0-9]+)", word):
         yield f"{digits[1]}:{digits[2]}"
+    from difflib import get_close_matches
+
     if close := get_close_matches(word.upper(), sorted(FIXED_TYPES), n=1):
         yield f"{close[0]}:{index}" if index.isdigit() else close[0]
