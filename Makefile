@@ -70,7 +70,8 @@ docs: setup ## Build the docs offline; any warning fails
 
 bench: setup ## Run the benchmarks and keep the numbers
 	@mkdir -p build
-	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-json=build/bench.json $(PYTEST_ARGS)
+	$(BIN)/pytest benchmarks --quiet --dist=no --benchmark-enable --benchmark-json=build/bench.json $(PYTEST_ARGS)
+	@$(BIN)/python benchmarks/report.py build/bench.json
 
 test-gpu: setup ## Run the tests that need an accelerator, and say why each other was skipped
 	$(BIN)/pytest -m hardware -rs $(PYTEST_ARGS)
