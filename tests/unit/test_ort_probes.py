@@ -153,7 +153,6 @@ def test_without_the_runtime_everything_is_missing(monkeypatch: pytest.MonkeyPat
 
 def test_what_an_uninstalled_runtime_leaves_behind_is_broken(tmp_path: Path) -> None:
     (tmp_path / "onnxruntime" / "capi").mkdir(parents=True)
-    root = str(Path(__file__).parents[2])
     code = """
 from devicecore.ort import provider_metadata
 found = provider_metadata("CPUExecutionProvider")
@@ -162,10 +161,12 @@ print(found.state, found.fix, sep="|")
     import attr
     import attrs
 
-    folder = Path(attrs.__file__).parent
-    (tmp_path / "attrs").symlink_to(folder)
-    (tmp_path / "attr").symlink_to(Path(attr.__file__).parent)
-    environment = {"PATH": "", "PYTHONPATH": f"{tmp_path}:{root}"}
+    import devicecore
+
+    for package in (attr, attrs, devicecore):
+        folder = Path(str(package.__file__)).parent
+        (tmp_path / folder.name).symlink_to(folder)
+    environment = {"PATH": "", "PYTHONPATH": str(tmp_path)}
     run = subprocess.run(
         [sys.executable, "-S", "-c", code],  # without site-packages, where the real one is
         env=environment,
