@@ -110,8 +110,13 @@ class Runtime:
         self.registry.get_factory(device_type, framework)
         asked = () if framework is None else (framework,)
         options = DeviceOptions(frameworks=asked)
-        for device in self.registry.devices_of_type(device_type, options, LOCAL_TASK):
-            self._keep(device)
+        made = self.registry.devices_of_type(device_type, options, LOCAL_TASK)
+        on_lost_cards = [device for device in made if device.gone]
+        if len(on_lost_cards) == len(made):
+            raise NotLiveError(device_type, "broken", made[0].gone)
+        for device in made:
+            if device not in on_lost_cards:
+                self._keep(device)
 
     def _keep(self, device: Device) -> None:
         """Take *device* in, or let the one of its name that is here serve what it serves."""

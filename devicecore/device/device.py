@@ -96,7 +96,6 @@ class Device:
         self.priority = priority
         self.is_local = is_local
         self.kernels = tuple(kernels)
-        self.on_lost: Callable[[str], object] | None = None
         self._memory_device: Device | None = None
         self.kernel_registry = registry or default_kernels()
         self._threads = threads
@@ -330,12 +329,7 @@ class Device:
             self._choices = NoChoices(self.name, reason)
 
     def lose(self, reason: str) -> None:
-        """Retire this device and all others on its card, since the card does not answer.
-
-        Whoever made the device learns it through ``on_lost``.
-        """
-        if not self._gone and self.on_lost is not None:
-            self.on_lost(reason)
+        """Retire this device and all others on its card, since the card does not answer."""
         self.retire(reason)
         if self.physical_id is not None:
             cards_of_process().lose(self.physical_id, reason)

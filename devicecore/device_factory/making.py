@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -65,9 +64,11 @@ def _second_wave(
 
 
 def _only(filters: list[DeviceName], devices: list[Device]) -> list[Device]:
+    """Return the devices that pass, without those on a card that this process has lost."""
     kept = []
     for device in devices:
-        if not filters or any(device.parsed_name.matches(name) for name in filters):
+        passes = not filters or any(device.parsed_name.matches(name) for name in filters)
+        if passes and not device.gone:
             kept.append(device)
         else:
             device.close()
@@ -132,16 +133,10 @@ def _create(
     except Exception as error:  # noqa: BLE001 - a factory may raise anything
         registry.downgrade(registration, failure(error))
         return []
-    made = [device for device in made if not device.gone]  # its card was lost before
     for device in made:
         device.kernels = (*device.kernels, *kernels)
         device.priority = registry.priority_of(registration)
-        device.on_lost = partial(_lost, registry, registration)
     return made
-
-
-def _lost(registry: FactoryRegistry, registration: Registration, reason: str) -> None:
-    registry.downgrade(registration, Liveness("broken", "ran", reason=reason))
 
 
 def _live_frameworks(

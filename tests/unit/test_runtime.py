@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
-from devicecore import DeviceFactory, FactoryRegistry, Liveness, default_manager
+from devicecore import (
+    DeviceFactory,
+    FactoryRegistry,
+    Liveness,
+    PhysicalDevice,
+    default_manager,
+)
 from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
 from devicecore.runtime import Runtime, host_cpu
 from devicecore.testing import FakeFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class TwoCards(FakeFactory):
@@ -129,3 +139,17 @@ def test_a_lost_card_is_made_anew_under_its_name() -> None:
     second = runtime.device("cuda:0")
     assert second is not first
     assert second.gone == ""
+
+
+def test_a_card_that_this_process_has_lost_says_so() -> None:
+    class Cards(FakeFactory):
+        device_type = "CUDA"
+        priority = 200
+
+        def list_physical_devices(self) -> Sequence[PhysicalDevice]:
+            return (PhysicalDevice("CUDA", 0, physical_id="a card that is lost here only"),)
+
+    runtime = host_runtime(Cards)
+    runtime.device("cuda:0").lose("it fell off the bus")
+    with pytest.raises(NotLiveError, match="fell off the bus"):
+        runtime.device("cuda:0")
