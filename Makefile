@@ -42,7 +42,7 @@ $(VENV)/.stamp-test: $(SETUP_FILES) | $(VENV)/.stamp-python
 	@touch $(VENV)/.stamp-demo $@
 
 demo: $(VENV)/.stamp-demo ## Read a page on the best device (DEMO_ARGS="--image FILE")
-	$(BIN)/devicecore demo $(DEMO_ARGS)
+	$(BIN)/devicecore demo --out build/demo $(DEMO_ARGS)
 
 setup: $(VENV)/.stamp-test ## Install everything that the other targets need
 
