@@ -84,7 +84,7 @@ class DeviceSet:
 
     @property
     def prioritized_devices(self) -> tuple[tuple[Device, int], ...]:
-        """Each device with its priority: higher first, then by type, local first, by name."""
+        """Each device with its priority, sorted by that, by type, local ones first, by name."""
         ranked = [(device, self._priority(device)) for device in self._devices]
         ranked.sort(
             key=lambda entry: (
@@ -98,7 +98,7 @@ class DeviceSet:
 
     @property
     def prioritized_device_types(self) -> tuple[tuple[str, int], ...]:
-        """Each type with its priority: higher first, then by name."""
+        """Each type with its priority, sorted by that and by name."""
         types = {device.device_type: self._priority(device) for device in self._devices}
         return tuple(sorted(types.items(), key=lambda entry: (-entry[1], entry[0])))
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 FACTORY_GROUP = "devicecore.factories"
-"""Entry points of device factories: the name is the device type, the value the class."""
+"""Entry points of device factories, whose name is the device type and whose value the class."""
 
 KERNEL_GROUP = "devicecore.kernels"
-"""Entry points of kernels: the name is the prefix of the operations, the value the module."""
+"""Entry points of kernels, whose name is the operations' prefix and whose value a module."""
 
 _PACKAGE = "devicecore_factories"
 _DISTRIBUTION = "devicecore"

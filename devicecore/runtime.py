@@ -32,7 +32,7 @@ class Runtime:
 
     @property
     def manager(self) -> DeviceMgr:
-        """The manager; CPU:0 is in it from the start and is never swapped."""
+        """The manager, which holds the host from the start and never swaps it."""
         if self._manager is None:
             made = DeviceMgr([self.registry.host_device(LOCAL_TASK)], registry=self.registry)
             with self._lock:

@@ -164,8 +164,8 @@ class Device:
             kwargs: More of them.
 
         Returns:
-            What the kernel returns. A GPU's result may still be on its way: it is ordered on the
-            caller's current stream.
+            What the kernel returns. A GPU's result may still be on its way, ordered on the caller's
+            current stream.
 
         Raises:
             NoKernelError: No kernel fits this device and these arguments.

@@ -174,7 +174,7 @@ class DeviceMgr:
 
     @property
     def host_cpu(self) -> Device | None:
-        """The first device called CPU:0, or None."""
+        """The host, which is the first device of type CPU with index 0, or None."""
         return lookup.host_cpu(self.list_devices())
 
     def siblings(self, device: Device) -> list[Device]:
