@@ -109,12 +109,12 @@ class Examiner:
                 found = self._one_by_one(registration, target, factory.frameworks, wait_s, found)
         return shallow if found is None else _on_top_of(shallow, found)
 
-    def contradict(self, registration: Registration, liveness: Liveness) -> None:
+    def contradict(self, registration: Registration, report: Report) -> None:
         """Put what a real use has shown in place of the evidence, for the next process."""
         for framework in (None, *_FRAMEWORKS):
             key = _key(registration, framework)
             if self.cache.get(key) is not None:
-                self.cache.put(key, Report(liveness, registration.priority).to_json())
+                self.cache.put(key, report.to_json())
 
     def _from_child(
         self,

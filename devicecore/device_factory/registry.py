@@ -256,9 +256,10 @@ class FactoryRegistry:
 
         Devices that were made before stay as they are; the ledger gets an entry.
         """
-        self._reports.replace(registration, Report(liveness, self.priority_of(registration)))
+        report = Report(liveness, self.priority_of(registration))
+        self._reports.replace(registration, report)
         self._picks = {}
-        self._examiner.contradict(registration, liveness)
+        self._examiner.contradict(registration, report)
         default_ledger().record(
             f"use {registration.origin}",
             registration.device_type,

@@ -183,3 +183,40 @@ class MeetsTheOther(Factory):
                 return Liveness("live", "ran")
             time.sleep(0.05)
         return Liveness("broken", reason="nobody came")
+
+
+class SaysWhere(Factory):
+    """Tells the process that it was asked in."""
+
+    runs = False
+
+    def runs_here(self, framework: str | None) -> bool:
+        return self.runs
+
+    def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+        if not deep:
+            return Liveness("untried")
+        return Liveness("live", "ran", reason=str(os.getpid()))
+
+
+class RunsHere(SaysWhere):
+    runs = True
+
+
+class CrashesForOne(Factory):
+    """One framework takes the whole process along, the other one works."""
+
+    frameworks = ("torch", "onnx")
+
+    def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+        if not deep:
+            return Liveness("untried")
+        if framework in (None, "torch"):
+            ctypes.string_at(0)
+        return Liveness("live", "ran", reason="onnx computed")
+
+
+class BreaksItsPromise(WellBehaved):
+    def create_devices(self, options: DeviceOptions, name_prefix: str) -> list[Device]:
+        msg = "the driver was unloaded"
+        raise OSError(msg)
