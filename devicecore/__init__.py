@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from devicecore.liveness import PhysicalDevice as PhysicalDevice
     from devicecore.names import DeviceName as DeviceName
     from devicecore.resolution import Resolution as Resolution
+    from devicecore.resolution import get_providers as get_providers
+    from devicecore.resolution import is_gpu_available as is_gpu_available
     from devicecore.resolution import resolve as resolve
+    from devicecore.resolution import resolve_device as resolve_device
+    from devicecore.resolution import torch_available as torch_available
     from devicecore.resources import OpSegment as OpSegment
     from devicecore.resources import ResourceMgr as ResourceMgr
     from devicecore.runtime import default_manager as default_manager
@@ -69,8 +73,12 @@ _HOMES = {
     "default_registry": "device_factory",
     "device_scope": "scope",
     "get_kernel": "kernels",
+    "get_providers": "resolution",
+    "is_gpu_available": "resolution",
     "kernel": "kernels",
     "resolve": "resolution",
+    "resolve_device": "resolution",
+    "torch_available": "resolution",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605 - a test holds it against what a checker sees

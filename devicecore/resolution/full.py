@@ -88,7 +88,7 @@ def resolve(
     if chosen.kind == "require":
         return _exactly(source, chosen.names[0], framework)
     if request == AUTO:
-        types = tuple(_automatic(source))
+        types = tuple(automatic_types(source))
         return _first_live(source, types, framework, "the highest priority of what is live")
     parsed = source.parsed(request)
     if (
@@ -114,7 +114,7 @@ def _best_of_class(source: Runtime, name: DeviceName, framework: str | None) -> 
     return Resolution(device, f"the best {name.device_type} that is live")
 
 
-def _automatic(source: Runtime) -> Iterator[str]:
+def automatic_types(source: Runtime) -> Iterator[str]:
     """Yield the types that may be chosen without being named, in order."""
     registry = source.registry
     for device_type in registry.device_types:

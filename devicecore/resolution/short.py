@@ -1,0 +1,159 @@
+"""Short answers for programs that know a word or a list of providers, and no devices.
+
+Only what really works counts. Missing hardware is no error here, unless ``strict=True`` asks for
+one; a fallback is in the ledger.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from devicecore.errors import DeviceCoreError, NotLiveError
+from devicecore.ledger import default_ledger
+from devicecore.ort.spec import CPU_PROVIDER
+from devicecore.resolution.full import AUTO, automatic_types, resolve
+from devicecore.runtime import default_runtime
+
+if TYPE_CHECKING:
+    from devicecore.device import Device
+    from devicecore.names import DeviceName
+    from devicecore.runtime import Runtime
+
+CPU = "cpu"
+_ACCELERATOR = "a GPU or NPU"
+_FIX = "run `devicecore devices` for the reasons"
+_TORCH, _ONNX = "torch", "onnx"
+
+
+def torch_available(*, runtime: Runtime | None = None) -> bool:
+    """Return whether torch is installed and computes; it is imported in a child process only."""
+    return _is_live("CPU", _TORCH, runtime or default_runtime())
+
+
+def is_gpu_available(backend: str = _ONNX, *, runtime: Runtime | None = None) -> bool:
+    """Return whether a device that is no CPU is live for *backend*, ``"onnx"`` or ``"torch"``.
+
+    A runtime for GPUs that found only the CPU, as OpenVINO may, does not count.
+    """
+    return _accelerator(backend, runtime or default_runtime()) is not None
+
+
+def resolve_device(
+    use_gpu: bool, backend: str = _ONNX, *, strict: bool = False, runtime: Runtime | None = None
+) -> str:
+    """Return the word for the best device: ``"cuda"``, ``"mps"``, ``"tensorrt"``, ``"cpu"``.
+
+    Args:
+        use_gpu: Whether a device that is no CPU is wanted; if none is live, the answer is ``"cpu"``
+            and the ledger has an entry.
+        backend: ``"onnx"`` or ``"torch"``; where torch is not there, ONNX is asked instead.
+        strict: Raise where the wish cannot be met.
+        runtime: Whose devices; None for those of this process.
+
+    Returns:
+        A word in lower case, with the index if that is not 0; a ROCm card is ``"cuda"`` to torch.
+
+    Raises:
+        NotLiveError: With *strict*, a device that is no CPU is wanted and none is live.
+        ValueError: *backend* is neither of the two.
+    """
+    source = runtime or default_runtime()
+    asked = _checked(backend)
+    if not use_gpu:
+        return CPU
+    if asked == _TORCH and not torch_available(runtime=source):
+        asked = _ONNX
+    device = _accelerator(asked, source)
+    if device is not None:
+        return _word(device, asked)
+    reason = f"none is live for {asked}"
+    if strict:
+        raise NotLiveError(_ACCELERATOR, "absent", reason, _FIX)
+    default_ledger().record("resolve_device", _ACCELERATOR, CPU, reason)
+    return CPU
+
+
+def get_providers(
+    device: str | DeviceName | Device | None = None,
+    *,
+    strict: bool = False,
+    runtime: Runtime | None = None,
+) -> list[str | tuple[str, dict[str, str]]]:
+    """Return what to pass as ``providers=`` to ONNX Runtime's ``InferenceSession``.
+
+    Args:
+        device: Whose provider; None for the best live device.
+        strict: Raise where the device does not work or cannot be reached this way.
+        runtime: Whose devices; None for those of this process.
+
+    Returns:
+        The device's own provider with its options, then the CPU's. Only the CPU's where the device
+        does not work, or works only through a plug-in, which ``providers=`` does not reach: the
+        ledger then has an entry.
+
+    Raises:
+        DeviceCoreError: With *strict*, the device does not work, or only through a plug-in.
+        InvalidDeviceNameError: *device* is no device name.
+    """
+    source = runtime or default_runtime()
+    wanted = AUTO if device is None else device
+    if isinstance(wanted, str) and wanted != AUTO:
+        source.parsed(wanted)  # a name that is none is an error, strict or not
+    try:
+        found = resolve(wanted, framework=_ONNX, runtime=source).device
+        spec = found.session
+        if spec is None:
+            raise NotLiveError(found.name, "absent", "ONNX Runtime has no provider for it")
+        if spec.is_plugin:
+            raise NotLiveError(
+                found.name,
+                "absent",
+                f"{spec.provider} is a plug-in, which providers= does not reach",
+                "let devicecore.onnx.OnnxModel open the session",
+            )
+    except DeviceCoreError as error:
+        if strict:
+            raise
+        default_ledger().record("get_providers", str(wanted), CPU_PROVIDER, str(error))
+        return [CPU_PROVIDER]
+    if spec.provider == CPU_PROVIDER:
+        return [CPU_PROVIDER]
+    options = dict(spec.options)
+    return [(spec.provider, options) if options else spec.provider, CPU_PROVIDER]
+
+
+def _accelerator(backend: str, source: Runtime) -> Device | None:
+    """Return the best device for *backend* that is no CPU, or None."""
+    asked = _checked(backend)
+    for device_type in automatic_types(source):
+        try:
+            source.fill(device_type, asked)
+        except DeviceCoreError:
+            continue
+        for device in source.manager.devices_by_type(device_type):
+            if device.device_class != "CPU" and asked in device.frameworks and not device.gone:
+                return device
+    return None
+
+
+def _is_live(device_type: str, backend: str, source: Runtime) -> bool:
+    try:
+        source.registry.get_factory(device_type, backend)
+    except DeviceCoreError:
+        return False
+    return True
+
+
+def _word(device: Device, backend: str) -> str:
+    if backend == _TORCH and device.torch_device is not None:
+        kind, _, index = device.torch_device.partition(":")
+    else:
+        kind, index = device.device_type.lower(), str(device.parsed_name.index)
+    return kind if index in ("", "0") else f"{kind}:{index}"
+
+
+def _checked(backend: str) -> str:
+    if backend not in (_TORCH, _ONNX):
+        msg = f"the backend is {backend!r}; there are 'onnx' and 'torch'"
+        raise ValueError(msg)
+    return backend
