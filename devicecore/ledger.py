@@ -62,8 +62,8 @@ class Ledger:
     def __init__(self, budget: int | None = None) -> None:
         self.budget = budget
         self._counts: Counter[Move] = Counter()
+        self._total = 0
         self._lock = threading.Lock()
-        self._limits: ContextVar[tuple[_Limit, ...]] = ContextVar("limits", default=())
         rearm_after_fork(self)
 
     def record(self, op: str, source: str, target: str, reason: str) -> None:
@@ -74,10 +74,9 @@ class Ledger:
                 used up. The move is not counted, and must not be made.
         """
         move = Move(op, source, target, reason)
-        limits = self._limits.get()
+        limits = [limit for limit in _limits.get() if limit.ledger is self]
         with self._lock:
-            total = self._counts.total()
-            if self.budget is not None and total >= self.budget:
+            if self.budget is not None and self._total >= self.budget:
                 raise FallbackForbiddenError(op, source, target, reason, self.budget)
             for limit in limits:
                 if limit.used >= limit.budget:
@@ -88,17 +87,18 @@ class Ledger:
                 move = _REST
             first = move not in self._counts
             self._counts[move] += 1
+            self._total += 1
         if first:
             _log(move)
 
     @contextmanager
     def limited_to(self, budget: int) -> Iterator[None]:
         """Allow *budget* moves inside the block, for this thread or task; 0 forbids them."""
-        token = self._limits.set((*self._limits.get(), _Limit(budget)))
+        token = _limits.set((*_limits.get(), _Limit(self, budget)))
         try:
             yield
         finally:
-            self._limits.reset(token)
+            _limits.reset(token)
 
     def moves(self) -> Mapping[Move, int]:
         """Return how often each move was made, most often first."""
@@ -108,13 +108,13 @@ class Ledger:
     @property
     def total(self) -> int:
         """How many moves were made in all."""
-        with self._lock:
-            return self._counts.total()
+        return self._total
 
     def clear(self) -> None:
         """Forget all moves, so that the budget starts anew."""
         with self._lock:
             self._counts.clear()
+            self._total = 0
 
     def after_fork(self) -> None:
         """Take a lock of its own in a forked child."""
@@ -122,12 +122,16 @@ class Ledger:
 
 
 class _Limit:
-    """The budget of one block; the ledger's lock guards it."""
+    """The budget of one block; the ledger's lock guards what is used of it."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, ledger: Ledger, budget: int) -> None:
+        self.ledger = ledger
         self.budget = budget
         self.used = 0
 
+
+# The limits of all blocks around the caller, of whichever ledger.
+_limits: ContextVar[tuple[_Limit, ...]] = ContextVar("devicecore_limits", default=())
 
 _default = Ledger()
 

@@ -387,6 +387,8 @@ class DeviceMgr:
             DeviceName(device_type=name.device_type), self.list_devices()
         ):
             return ""
+        if lookup.is_class(name.device_type, self.list_devices()):
+            return f"no device here is a {name.device_type}"
         for candidate in self._registry.explain(name.device_type):
             if candidate.liveness.state != "live":
                 return (
