@@ -265,7 +265,7 @@ class NoKernelError(DeviceError, LookupError):
     def __init__(self, op: str, device: str, refused: Mapping[str, str] | None = None) -> None:
         self.op = op
         self.device = device
-        self.refused = dict(refused or {})
+        self.refused: dict[str, str] = dict(refused or {})
         super().__init__(op, device, self.refused)
 
     def _parts(self) -> tuple[str, ...]:

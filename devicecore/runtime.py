@@ -25,7 +25,7 @@ class Runtime:
     """
 
     def __init__(self, registry: FactoryRegistry | None = None) -> None:
-        self.registry = registry or default_registry()
+        self.registry: FactoryRegistry = registry or default_registry()
         self._manager: DeviceMgr | None = None
         self._lock = threading.Lock()
         rearm_after_fork(self)

@@ -78,26 +78,26 @@ class Device:
         if parsed.device_type is None or parsed.index is None:
             raise InvalidDeviceNameError(str(name), 0, "a device has a type and an index")
         self.parsed_name = parsed
-        self.name = str(parsed)
+        self.name: str = str(parsed)
         self.device_type: str = parsed.device_type
         self.device_class = device_class
         self.physical_id = physical_id
-        self.attributes = DeviceAttributes(
+        self.attributes: DeviceAttributes = DeviceAttributes(
             self.name,
             self.device_type,
             memory_limit,
             locality or DeviceLocality(),
             description=description,
         )
-        self.frameworks = frozenset(frameworks)
+        self.frameworks: frozenset[str] = frozenset(frameworks)
         self.torch_device = torch_device
         self.memory = memory
         self.session = session
         self.priority = priority
         self.is_local = is_local
-        self.kernels = tuple(kernels)
+        self.kernels: tuple[Kernel, ...] = tuple(kernels)
         self._memory_device: Device | None = None
-        self.kernel_registry = registry or default_kernels()
+        self.kernel_registry: KernelRegistry = registry or default_kernels()
         self._threads = threads
         self._choices: dict[Any, Callable[..., Any] | None] = {}
         self._gone = ""

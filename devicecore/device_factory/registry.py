@@ -67,7 +67,7 @@ class FactoryRegistry:
         self._load_source()
         with self._lock:
             known = self._registrations.get(registration.identity)
-            if known == registration:
+            if known is not None and known == registration:
                 return known
             if known is not None and not override:
                 raise RegistrationError(

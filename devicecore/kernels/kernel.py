@@ -26,6 +26,7 @@ class KernelHost(Protocol):
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that came with the device's own factory."""
+        ...
 
 
 @frozen(eq=False)

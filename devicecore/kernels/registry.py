@@ -38,7 +38,7 @@ class KernelRegistry:
         self._loaded: dict[str, dict[str, str]] = {}
         self._lock = threading.RLock()
         self._watchers: weakref.WeakSet[KernelWatcher] = weakref.WeakSet()
-        self.generation = 0
+        self.generation: int = 0
         rearm_after_fork(self)
 
     def register(self, kernel: Kernel) -> None:

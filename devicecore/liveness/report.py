@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
+    from attrs import Attribute
+
 DETAIL_CHARACTERS = 4000
 
 
@@ -25,6 +27,13 @@ class Prober(Protocol):
 
     def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
         """Return whether *framework* works on this machine; with *deep*, run something."""
+        ...
+
+
+def _is_a_number(_: Report, attribute: Attribute[int | None], value: object) -> None:
+    if value is not None and not isinstance(value, int):
+        msg = f"its {attribute.name} is {value!r}, not a whole number"
+        raise TypeError(msg)
 
 
 @frozen
@@ -37,13 +46,7 @@ class Report:
     """
 
     liveness: Liveness
-    priority: int | None = field(default=None)
-
-    @priority.validator
-    def _is_a_number(self, _: object, value: object) -> None:
-        if value is not None and not isinstance(value, int):
-            msg = f"its priority is {value!r}, not a whole number"
-            raise TypeError(msg)
+    priority: int | None = field(default=None, validator=_is_a_number)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads."""

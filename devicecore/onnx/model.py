@@ -68,7 +68,7 @@ class OnnxModel:
         if min_nodes is not None and not 0 < min_nodes <= 1:
             msg = f"min_nodes is {min_nodes!r}; it is a share of the nodes, above 0 and up to 1"
             raise ValueError(msg)
-        self.model = model if isinstance(model, bytes) else Path(model)
+        self.model: bytes | Path = model if isinstance(model, bytes) else Path(model)
         self.precision: Precision = precision
         self.min_nodes = min_nodes
 

@@ -100,7 +100,7 @@ class OpenedSession:
     ) -> None:
         self.session = session
         self.spec = spec
-        self.log = tuple(log)
+        self.log: tuple[str, ...] = tuple(log)
         self.metadata: Mapping[str, str] = dict(session.get_modelmeta().custom_metadata_map)
         self._model = model
         self._min_nodes = min_nodes or 0.0

@@ -48,7 +48,9 @@ class device_scope:  # noqa: N801 - used as a function is
     """
 
     def __init__(self, device: str | DeviceName | Device) -> None:
-        self.device = device if isinstance(device, Device) else default_runtime().parsed(device)
+        self.device: Device | DeviceName = (
+            device if isinstance(device, Device) else default_runtime().parsed(device)
+        )
 
     def __enter__(self) -> Device:
         """Make the device the current one.
