@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import asdict
 
 from devicecore.cli.listing import candidate_as_data
 from devicecore.cli.table import heading, print_table
+from devicecore.cli.usage import UsageError
 from devicecore.device_factory import default_registry
 from devicecore.device_mgr.lookup import spelled
-from devicecore.doctor import diagnose
+from devicecore.doctor import Case, Session, diagnose, sessions_to_try, tried, write_bundle
 from devicecore.errors import UnknownDeviceError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import TextIO
 
     from devicecore.device_factory import Candidate
+    from devicecore.doctor import Finding
 
 _EVIDENCE = {
     "metadata": "reading files",
@@ -36,6 +40,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--deep", action="store_true", help="probe everything anew, which may take a minute"
     )
     parser.add_argument("--json", action="store_true", help="print plain data")
+    parser.add_argument(
+        "--bundle", metavar="FILE", type=Path, help="also write a text file for a bug report"
+    )
+    group = parser.add_argument_group("about a session of your program")
+    group.add_argument("--model", metavar="FILE", type=Path, help="the model that it opens")
+    group.add_argument(
+        "--provider", metavar="NAME", help="the provider that it asks for; else each one here"
+    )
+    group.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="an option that it gives to the provider",
+    )
+    group.add_argument("--library", metavar="FILE", help="the plug-in that brings the provider")
 
 
 def run(args: Namespace, out: TextIO) -> int:
@@ -44,13 +64,25 @@ def run(args: Namespace, out: TextIO) -> int:
     Raises:
         UnknownDeviceError: Nobody registered the type.
         InvalidDeviceNameError: It is no device type.
+        UsageError: The arguments do not go together, or the bundle cannot be written.
+        ModelError: The model is at fault.
+        MissingDependencyError: A session is asked about, and ONNX Runtime is not installed.
     """
     registry = default_registry()
     device_type = _registered(args.type) if args.type else None
+    sessions = [tried(session) for session in _asked_about(args)]
     if args.deep:
         registry.refresh()
     candidates = registry.explain(device_type, deep=args.deep)
-    findings = [] if device_type else diagnose()
+    findings = [] if device_type else diagnose(Case(tuple(candidates), tuple(sessions)))
+    if args.bundle:
+        report = StringIO()
+        _print(candidates, findings, report)
+        try:
+            write_bundle(args.bundle, report.getvalue())
+        except OSError as error:
+            msg = f"{args.bundle} cannot be written: {error.strerror}"
+            raise UsageError(msg) from error
     if args.json:
         data = {
             "candidates": [candidate_as_data(candidate) for candidate in candidates],
@@ -58,6 +90,26 @@ def run(args: Namespace, out: TextIO) -> int:
         }
         print(json.dumps(data, indent=2), file=out)
         return 0
+    _print(candidates, findings, out)
+    if not args.deep and any(entry.liveness.state == "untried" for entry in candidates):
+        print("nothing was run; --deep probes what is untried", file=out)
+    return 0
+
+
+def _asked_about(args: Namespace) -> tuple[Session, ...]:
+    if args.type and (args.model or args.provider):
+        msg = "a device type and a session are two questions; ask one of them"
+        raise UsageError(msg)
+    if args.provider is None:
+        if args.option or args.library:
+            msg = "--option and --library say how a provider is asked for; name it with --provider"
+            raise UsageError(msg)
+        return sessions_to_try(args.model) if args.model else ()
+    options = dict(option.partition("=")[::2] for option in args.option)
+    return (Session(args.provider, options, args.model, args.library),)
+
+
+def _print(candidates: Sequence[Candidate], findings: Sequence[Finding], out: TextIO) -> None:
     for candidate in candidates:
         registration = candidate.registration
         taken = ", taken" if candidate.chosen else ""
@@ -65,12 +117,9 @@ def run(args: Namespace, out: TextIO) -> int:
         print_table(list(_facts(candidate)), out)
     for finding in findings:
         heading(f"finding  {finding.name}", out)
-        print_table(
-            [("problem", finding.problem), ("seen", finding.evidence), ("fix", finding.fix)], out
-        )
-    if not args.deep and any(entry.liveness.state == "untried" for entry in candidates):
-        print("nothing was run; --deep probes what is untried", file=out)
-    return 0
+        print_table([("problem", finding.problem), ("seen", finding.evidence)], out)
+        # One line, however long, can be copied.
+        print_table([("fix    ", finding.fix)], out, last_wraps=False)
 
 
 def _registered(text: str) -> str:

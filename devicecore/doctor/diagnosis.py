@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-# One module each, with a function `find() -> Finding | None`.
-_DIAGNOSES = ("devicecore.doctor.opencv",)
+if TYPE_CHECKING:
+    from devicecore.doctor.case import Case
+
+# One module each, with a function `find(case) -> Iterator[Finding]`.
+_DIAGNOSES = (
+    "onnxruntime_packages",
+    "silent_cpu_fallback",
+    "missing_libraries",
+    "unloaded_libraries",
+    "tensorrt_libraries",
+    "gpu_kernels",
+    "renamed_provider",
+    "option_dialect",
+    "conv_search",
+    "engine_cache",
+    "reduced_precision",
+    "thread_limits",
+    "opencv",
+)
 
 
 @frozen
@@ -15,10 +33,10 @@ class Finding:
     """Something that is wrong, or that a person will wonder about.
 
     Attributes:
-        name: The diagnosis, such as ``"opencv-system-libraries"``.
+        name: The diagnosis, such as ``"silent-cpu-fallback"``.
         problem: What is wrong, in one line.
         evidence: What was seen.
-        fix: What to do, as a command where there is one.
+        fix: What to do, as a command or a line of a program where there is one.
     """
 
     name: str
@@ -27,7 +45,7 @@ class Finding:
     fix: str
 
 
-def diagnose() -> list[Finding]:
-    """Make all diagnoses; nothing is imported or installed for it."""
-    found = (import_module(module).find() for module in _DIAGNOSES)
-    return [finding for finding in found if finding is not None]
+def diagnose(case: Case) -> list[Finding]:
+    """Make all diagnoses of *case*; no framework is imported and nothing is installed for it."""
+    modules = (import_module(f"devicecore.doctor.{name}") for name in _DIAGNOSES)
+    return [finding for module in modules for finding in module.find(case)]

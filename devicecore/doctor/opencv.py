@@ -1,4 +1,4 @@
-"""OpenCV whose wheel wants libraries that a bare server does not have."""
+"""OpenCV whose wheel wants libraries that a bare server does not have, or two wheels of it."""
 
 from __future__ import annotations
 
@@ -10,34 +10,32 @@ from devicecore.optional import package_dir
 from devicecore.ort.libraries import missing_libraries
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
-_NAME = "opencv-system-libraries"
+    from devicecore.doctor.case import Case
 
 
-def find() -> Finding | None:
-    """Return what keeps cv2 from being imported, or that two wheels share its folder."""
+def find(case: Case) -> Iterator[Finding]:
+    """Yield what keeps cv2 from being imported, or that two wheels share its folder."""
+    del case
     folder = package_dir("cv2")
     if folder is None:
-        return None
+        return
     wheels = sorted(set(packages_distributions().get("cv2", ())))
     if len(wheels) > 1:
-        return Finding(
+        yield Finding(
             "two-opencv-packages",
             "several wheels of OpenCV share one folder, and the one installed last wins",
             ", ".join(wheels),
-            f"pip uninstall {' '.join(wheels)} && pip install opencv-python-headless",
+            f"pip uninstall -y {' '.join(wheels)} && pip install opencv-python-headless",
         )
-    missing = {name for file in _libraries(folder) for name in missing_libraries(file)}
-    if not missing:
-        return None
-    return Finding(
-        _NAME,
-        "cv2 cannot be imported, since its wheel wants libraries of a desktop system",
-        f"{', '.join(wheels)} lacks {', '.join(sorted(missing))}",
-        "pip uninstall opencv-python && pip install opencv-python-headless",
-    )
-
-
-def _libraries(folder: Path) -> list[Path]:
-    return sorted(folder.glob("cv2*.so"))
+        return
+    libraries = sorted(folder.glob("cv2*.so"))
+    missing = {name for file in libraries for name in missing_libraries(file)}
+    if missing:
+        yield Finding(
+            "opencv-system-libraries",
+            "cv2 cannot be imported, since its wheel wants libraries of a desktop system",
+            f"{', '.join(wheels)} lacks {', '.join(sorted(missing))}",
+            "pip uninstall -y opencv-python && pip install opencv-python-headless",
+        )

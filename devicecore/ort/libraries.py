@@ -69,7 +69,7 @@ def _search(path: Path, missing: dict[str, None], seen: set[str]) -> None:
             continue
         seen.add(name)
         beside = next((folder / name for folder in own if (folder / name).is_file()), None)
-        problem = "" if beside else _cannot_load(name)
+        problem = "" if beside else cannot_load(name)
         if problem == name:
             beside = wheel_libraries().get(name)
         if beside is not None:
@@ -78,8 +78,8 @@ def _search(path: Path, missing: dict[str, None], seen: set[str]) -> None:
             missing[problem] = None
 
 
-def _cannot_load(name: str) -> str:
-    """Return the library that is missing when *name* is loaded; empty if it loads."""
+def cannot_load(name: str) -> str:
+    """Load *name*, let go of it and return the library that is missing; empty if it loads."""
     import _ctypes
 
     try:
