@@ -13,9 +13,9 @@ from devicecore.cli.listing import candidate_as_data
 from devicecore.cli.table import heading, print_table
 from devicecore.cli.usage import UsageError
 from devicecore.device_factory import default_registry
-from devicecore.device_mgr.lookup import spelled
 from devicecore.doctor import Case, Session, diagnose, sessions_to_try, tried, write_bundle
 from devicecore.errors import UnknownDeviceError
+from devicecore.names import spelled
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -77,7 +77,8 @@ def run(args: Namespace, out: TextIO) -> int:
     findings = [] if device_type else diagnose(Case(tuple(candidates), tuple(sessions)))
     if args.bundle:
         report = StringIO()
-        _print(candidates, findings, report)
+        # Not wrapped: a name or a secret that goes over two lines would not be found again.
+        _print(candidates, findings, report, wraps=False)
         try:
             write_bundle(args.bundle, report.getvalue())
         except OSError as error:
@@ -109,15 +110,22 @@ def _asked_about(args: Namespace) -> tuple[Session, ...]:
     return (Session(args.provider, options, args.model, args.library),)
 
 
-def _print(candidates: Sequence[Candidate], findings: Sequence[Finding], out: TextIO) -> None:
+def _print(
+    candidates: Sequence[Candidate],
+    findings: Sequence[Finding],
+    out: TextIO,
+    *,
+    wraps: bool = True,
+) -> None:
     for candidate in candidates:
         registration = candidate.registration
         taken = ", taken" if candidate.chosen else ""
         heading(f"{registration.device_type}  {candidate.liveness.state}{taken}", out)
-        print_table(list(_facts(candidate)), out)
+        print_table(list(_facts(candidate)), out, last_wraps=wraps)
     for finding in findings:
         heading(f"finding  {finding.name}", out)
-        print_table([("problem", finding.problem), ("seen", finding.evidence)], out)
+        rows = [("problem", finding.problem), ("seen", finding.evidence)]
+        print_table(rows, out, last_wraps=wraps)
         # One line, however long, can be copied.
         print_table([("fix    ", finding.fix)], out, last_wraps=False)
 

@@ -26,6 +26,9 @@ _OPENVINO_DEVICE = re.compile(
 )
 # What the build with OpenVINO in it is told, and the plug-in ignores without an error.
 _IN_TREE_ONLY = ("device_type", "precision", "cache_dir", "num_of_threads", "num_streams")
+_REFUSED = re.compile(
+    r"(invalid|unknown) .*\boption|device \S+ is not available|invalid device", re.IGNORECASE
+)
 _DEVICES = (
     "devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == {provider!r}]; "
     "options.add_provider_for_devices(devices[:1], {{}})"
@@ -39,6 +42,7 @@ def find(case: Case) -> Iterator[Finding]:
         yield from _asked_by_name(session)
         if session.provider == _OPENVINO:
             yield from _openvino(session)
+        yield from _refused(session)
         yield from _card_number(case, session)
     yield from _card_left_aside(case)
 
@@ -53,6 +57,19 @@ def _foreign_options(session: Session) -> Iterator[Finding]:
                 ", ".join(foreign),
                 f'providers=[("{owner}", {{...}})], or leave them out',
             )
+
+
+def _refused(session: Session) -> Iterator[Finding]:
+    trial = session.trial
+    said = next(filter(_REFUSED.search, (trial.error, *trial.log)), "") if trial else ""
+    if said:
+        given = ", ".join(f"{key}={value}" for key, value in session.options.items())
+        yield Finding(
+            _NAME,
+            f"{session.provider} does not take what it is given, and the session gets the CPU",
+            f"given {given or 'nothing'}: {said}",
+            "leave the option out, or give a device that `devicecore devices` lists",
+        )
 
 
 def _asked_by_name(session: Session) -> Iterator[Finding]:

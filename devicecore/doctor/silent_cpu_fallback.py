@@ -69,7 +69,8 @@ def _of_session(session: Session, trial: Trial) -> Iterator[Finding]:
 def _why(session: Session) -> tuple[str, str]:
     """Return why the provider cannot be there at all, and the fix; empty where it can."""
     package, known = ort_package(), provider_named(session.provider)
-    if session.is_plugin and session.trial and not session.trial.devices:
+    trial = session.trial
+    if session.is_plugin and trial and not trial.devices and not trial.error:
         return "its plug-in offers no device for the hardware here", "choose another provider"
     if package is None or session.is_plugin or is_built_in(known, package):
         return "", ""

@@ -1,0 +1,90 @@
+"""Diagnoses made in a process of their own, and builds of ONNX Runtime made of real libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """\
+import json, sys
+from attrs import asdict
+from devicecore.doctor import Case, Session, diagnose, tried
+asked = tuple(tried(Session(*arguments)) for arguments in json.loads(sys.argv[1]))
+found = [asdict(finding) for finding in diagnose(Case(sessions=asked))]
+imported = sorted({"cv2", "numpy", "onnxruntime", "torch"} & sys.modules.keys())
+print(json.dumps({"findings": found, "imported": imported}))
+"""
+
+
+@pytest.fixture
+def findings() -> Callable[..., list[dict[str, str]]]:
+    """Return a function that makes all diagnoses in a process with other folders on its path."""
+    return _findings
+
+
+def _findings(
+    *folders: Path,
+    sessions: Any = (),
+    python: Path | str = sys.executable,
+    environment: Mapping[str, str] | None = None,
+) -> list[dict[str, str]]:
+    path = os.pathsep.join(map(str, [*folders, ROOT, ROOT / "factories"]))
+    told = subprocess.run(
+        [python, "-c", PROGRAM, json.dumps(list(sessions))],
+        env={**os.environ, "PYTHONPATH": path, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    answer: dict[str, Any] = json.loads(told.stdout)
+    assert answer["imported"] == []
+    found: list[dict[str, str]] = answer["findings"]
+    return found
+
+
+@pytest.fixture
+def gpu_build(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that makes a folder with a build of ONNX Runtime for CUDA 13 in it.
+
+    The build is a fake, whose libraries are real ones that need what they are told to need.
+    """
+
+    def make(**needs: list[str]) -> Path:
+        folder = tmp_path / "build"
+        capi = folder / "onnxruntime" / "capi"
+        capi.mkdir(parents=True)
+        (folder / "onnxruntime" / "__init__.py").touch()
+        facts = "package_name = 'onnxruntime-gpu'\n__version__ = '1.31.1'\ncuda_version = '13.0'\n"
+        (capi / "build_and_package_info.py").write_text(facts)
+        for name, libraries in needs.items():
+            file = capi / f"libonnxruntime_providers_{name}.so"
+            file.write_bytes(needing(libraries))
+        return folder
+
+    return make
+
+
+def needing(libraries: list[str]) -> bytes:
+    """Return a real library, with *libraries* written over the names of those that it needs."""
+    spec = find_spec("numpy._core._multiarray_umath")
+    file = Path(str(spec and spec.origin))
+    from devicecore.ort.elf import needs_of
+
+    data = file.read_bytes()
+    old = sorted(needs_of(file).libraries, key=len, reverse=True)
+    for new, name in zip(sorted(libraries, key=len, reverse=True), old, strict=False):
+        assert len(new) <= len(name)
+        data = data.replace(name.encode() + b"\0", new.encode().ljust(len(name) + 1, b"\0"))
+    return data
