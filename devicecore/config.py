@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from devicecore.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -58,13 +60,13 @@ def load() -> Config:
     """Read the environment as it is now.
 
     Raises:
-        ValueError: ``DEVICECORE_PROBE_TIMEOUT`` is not a number of seconds above 0.
+        ConfigurationError: A variable of ours has a value that it cannot have.
     """
     environment = os.environ
     return Config(
         cache_dir=_cache_dir(environment.get("DEVICECORE_CACHE_DIR", "")),
         prefer=_types(environment.get("DEVICECORE_PREFER", "")),
-        exclude=frozenset(_types(environment.get("DEVICECORE_EXCLUDE", ""))),
+        exclude=_excluded(environment.get("DEVICECORE_EXCLUDE", "")),
         probe_timeout_s=_seconds(environment.get("DEVICECORE_PROBE_TIMEOUT", "")),
         visible={name: environment[name] for name in _VISIBILITY if name in environment},
         library_path=tuple(
@@ -102,13 +104,24 @@ def host_memory_bytes() -> int:
 
 
 def _cache_dir(chosen: str) -> Path:
-    if chosen:
-        from pathlib import Path  # late: it costs a twentieth of a cold start
+    if not chosen:
+        from platformdirs import user_cache_path
 
+        return user_cache_path("devicecore")
+    from pathlib import Path  # late: it costs a twentieth of a cold start
+
+    try:
         return Path(chosen).expanduser()
-    from platformdirs import user_cache_path
+    except RuntimeError:  # "~nobody"
+        raise ConfigurationError("DEVICECORE_CACHE_DIR", chosen, "the path of a folder") from None
 
-    return user_cache_path("devicecore")
+
+def _excluded(text: str) -> frozenset[str]:
+    excluded = frozenset(_types(text))
+    if "CPU" in excluded:
+        possible = "any device types but the CPU, which serves the others"
+        raise ConfigurationError("DEVICECORE_EXCLUDE", text, possible)
+    return excluded
 
 
 def _types(text: str) -> tuple[str, ...]:
@@ -123,8 +136,8 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         seconds = math.nan
     if not seconds > 0:
-        msg = f"DEVICECORE_PROBE_TIMEOUT is {text!r}; it takes a number of seconds above 0"
-        raise ValueError(msg)
+        possible = "a number of seconds above 0"
+        raise ConfigurationError("DEVICECORE_PROBE_TIMEOUT", text, possible)
     return seconds
 
 

@@ -277,6 +277,41 @@ class NoKernelError(DeviceError, LookupError):
         )
 
 
+class RefusedCallError(NoKernelError):
+    """A call was refused before any kernel ran, so that another device may try whatever it is.
+
+    A `NoKernelError` that a kernel itself raises is none of these.
+
+    Attributes:
+        op: The operation.
+        device: The device that was asked.
+        refused: For each kernel that exists, why it was not taken.
+    """
+
+
+class ConfigurationError(DeviceCoreError, ValueError):
+    """A variable of the environment has a value that it cannot have.
+
+    Attributes:
+        variable: The variable's name.
+        value: Its value.
+        possible: What it can be.
+    """
+
+    def __init__(self, variable: str, value: str, possible: str) -> None:
+        self.variable = variable
+        self.value = value
+        self.possible = possible
+        super().__init__(variable, value, possible)
+
+    def _parts(self) -> tuple[str, ...]:
+        return (
+            f"{self.variable} is {self.value!r}",
+            f"it can be {self.possible}",
+            "set it anew, or unset it",
+        )
+
+
 class NotLiveError(DeviceError):
     """A device type, provider or framework does not work on this machine.
 

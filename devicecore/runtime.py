@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from devicecore.device import Device
 from devicecore.device_factory import DeviceOptions, default_registry
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
-from devicecore.device_mgr.lookup import spelled
 from devicecore.errors import DeviceConflictError, NotLiveError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
-from devicecore.names import DEVICE_CLASSES, DeviceName
+from devicecore.names import DEVICE_CLASSES, DeviceName, spelled
 
 if TYPE_CHECKING:
     from devicecore.device_factory import FactoryRegistry

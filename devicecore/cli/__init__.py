@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from devicecore import __version__
 from devicecore.cli.usage import UsageError
-from devicecore.errors import DeviceCoreError, InvalidDeviceNameError
+from devicecore.errors import ConfigurationError, DeviceCoreError, InvalidDeviceNameError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = parsed.run(parsed, sys.stdout)
         sys.stdout.flush()
-    except (InvalidDeviceNameError, UsageError) as error:
+    except (ConfigurationError, InvalidDeviceNameError, UsageError) as error:
         return _say(error, _USAGE)
     except DeviceCoreError as error:
         return _say(error, _NOT_LIVE)

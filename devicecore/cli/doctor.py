@@ -13,9 +13,9 @@ from devicecore.cli.listing import candidate_as_data
 from devicecore.cli.table import heading, print_table
 from devicecore.cli.usage import UsageError
 from devicecore.device_factory import default_registry
-from devicecore.device_mgr.lookup import spelled
 from devicecore.doctor import Case, Session, diagnose, sessions_to_try, tried, write_bundle
 from devicecore.errors import UnknownDeviceError
+from devicecore.names import spelled
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -141,6 +141,8 @@ def _registered(text: str) -> str:
 def _facts(candidate: Candidate) -> Iterator[tuple[str, str]]:
     registration, liveness = candidate.registration, candidate.liveness
     yield "from", f"{registration.origin}, priority {candidate.priority}"
+    if registration.target is None:
+        yield "risk", "no other process can import it, so it is probed in this one, and may end it"
     if candidate.ties:
         yield "ties", f"same priority: {', '.join(candidate.ties)}"
     if liveness.reason:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from devicecore.cli.progress import progress
 from devicecore.cli.table import heading, print_table, size
 from devicecore.device_factory import default_registry
 from devicecore.device_mgr import DeviceMgr
@@ -37,18 +38,22 @@ def print_devices(out: TextIO) -> None:
         if not entries:
             continue
         heading(title, out)
+        # What two factories of a type both say is said once.
+        told = dict.fromkeys((name, state, each.reason, each.fix) for name, state, each in entries)
         rows = []
-        for name, state, answer in entries:
-            rows.append((name, state, answer.reason))
-            if answer.fix:
-                rows.append(("", "", f"fix: {answer.fix}"))
+        for name, state, reason, fix in told:
+            rows.append((name, state, reason))
+            if fix:
+                rows.append(("", "", f"fix: {fix}"))
         print_table(rows, out)
     manager.close()
 
 
 def gather() -> tuple[DeviceMgr, list[Candidate]]:
     """Return a manager of all live devices, and every candidate with its liveness."""
-    manager = DeviceMgr.create()
+    with progress() as show:
+        show("probing the devices")
+        manager = DeviceMgr.create()
     return manager, default_registry().explain()
 
 

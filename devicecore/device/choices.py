@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from devicecore.errors import DeviceGoneError
-from devicecore.kernels import refusals
+from devicecore.errors import DeviceGoneError, RefusedCallError
+from devicecore.kernels import Kernel, fitting_kernels, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from devicecore.device.device import Device
-    from devicecore.kernels import Kernel
 
 DEFAULT_SESSION = ""
 """The session of stateful kernels that are run by their operation's name."""
@@ -28,6 +26,29 @@ class NoChoices(dict[Any, Any]):
 
     def __missing__(self, key: object) -> NoReturn:
         raise DeviceGoneError(self.device, self.reason)
+
+
+def function_for(device: Device, kernel: Any) -> Callable[..., Any]:
+    """Return ``function(device, *args, **kwargs)`` that runs *kernel* on *device*.
+
+    Raises:
+        RefusedCallError: No kernel fits the device.
+        TypeError: *kernel* is neither an operation's name, nor a `Kernel`, nor any callable.
+    """
+    if isinstance(kernel, str):
+        fitting, refused = fitting_kernels(kernel, device, "")
+        if not fitting:
+            raise RefusedCallError(kernel, device.name, refused)
+        return dispatcher(fitting)
+    if isinstance(kernel, Kernel):
+        if reason := kernel.why_not_on(device):
+            raise RefusedCallError(kernel.op, device.name, {kernel.title: reason})
+        return dispatcher((kernel,))
+    if not callable(kernel):
+        msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
+        raise TypeError(msg)
+    plain: Callable[..., Any] = kernel
+    return plain
 
 
 def dispatcher(kernels: Sequence[Kernel]) -> Callable[..., Any]:
@@ -52,10 +73,9 @@ def dispatcher(kernels: Sequence[Kernel]) -> Callable[..., Any]:
 def _callable(kernel: Kernel) -> Callable[..., Any]:
     if kernel.thread_safe and not kernel.stateful:
         return kernel.function
-    turn = threading.RLock()  # a kernel may call itself
 
     def serialised(device: Device, *args: Any, **kwargs: Any) -> Any:
-        with turn:
+        with device.turn_of(kernel):
             if not kernel.stateful:
                 return kernel.function(device, *args, **kwargs)
             instance = device.op_segment.find_or_create(

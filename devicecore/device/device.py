@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from devicecore.config import effective_cpu_count
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality
 from devicecore.device.cards import cards_of_process
-from devicecore.device.choices import DEFAULT_SESSION, NoChoices, dispatcher
-from devicecore.errors import DeviceGoneError, InvalidDeviceNameError, NoKernelError
+from devicecore.device.choices import DEFAULT_SESSION, NoChoices, function_for
+from devicecore.errors import (
+    DeviceGoneError,
+    InvalidDeviceNameError,
+    NotLiveError,
+    OutOfMemoryError,
+)
 from devicecore.fork import rearm_after_fork
-from devicecore.kernels import Kernel, default_kernels, fitting_kernels
+from devicecore.kernels import Kernel, default_kernels
 from devicecore.names import DeviceName
+from devicecore.optional import require
 from devicecore.resources import OpSegment, ResourceMgr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
 
     from devicecore.device.pool import TaskPool
     from devicecore.errors import DeviceError
@@ -96,6 +104,8 @@ class Device:
         self.priority = priority
         self.is_local = is_local
         self.kernels: tuple[Kernel, ...] = tuple(kernels)
+        # Set by the registry: called with the first error that contradicts its evidence.
+        self.on_doubt: Callable[[NotLiveError], object] | None = None
         self._memory_device: Device | None = None
         self.kernel_registry: KernelRegistry = registry or default_kernels()
         self._threads = threads
@@ -104,12 +114,12 @@ class Device:
         self._pool: TaskPool | None = None
         self._resources: ResourceMgr | None = None
         self._segment: OpSegment | None = None
+        # Kernels that are not thread-safe take turns, by whichever name they are called.
+        self._turns: weakref.WeakKeyDictionary[Kernel, threading.RLock] | None = None
         self._lock = threading.Lock()
         rearm_after_fork(self)
         if physical_id is not None:
             cards_of_process().join(self, physical_id)
-
-    # --- what it is ---------------------------------------------------------------------------
 
     @property
     def label(self) -> str:
@@ -150,8 +160,6 @@ class Device:
                     self._segment = segment
         return self._segment
 
-    # --- running kernels ----------------------------------------------------------------------
-
     def compute(
         self, kernel: str | Kernel | Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
@@ -182,6 +190,7 @@ class Device:
             return function(self, *args, **kwargs)
         except Exception as error:
             known = self.device_error(error)
+            self._doubt(known or error)
             if known is None:
                 raise
             raise known from error
@@ -209,27 +218,32 @@ class Device:
         Returns:
             The future result. It can be cancelled until the call has started.
         """
-        context = copy_context()
-        future = self._start(lambda: context.run(self.compute, kernel, *args, **kwargs))
+        from concurrent.futures import Future  # late: futures import logging
+
+        future: Future[Any] = Future()
         if done is not None:
             future.add_done_callback(done)
+        context = copy_context()
+        self._start(future, lambda: context.run(self.compute, kernel, *args, **kwargs))
         return future
 
-    def _start(self, call: Callable[[], Any]) -> Future[Any]:
-        """Start *call* on whatever this device waits with; a pool of threads here."""
-        from devicecore.device.pool import TaskPool, failed  # late: futures import logging
+    def _start(self, future: Future[Any], call: Callable[[], Any]) -> None:
+        """Start *call* on whatever this device waits with, a pool of threads here."""
+        from devicecore.device.pool import TaskPool
 
         with self._lock:
             if self._pool is None and not self._gone:
                 threads = self._threads or effective_cpu_count()
                 self._pool = TaskPool(threads, f"{self.device_type}:{self.parsed_name.index}")
             pool = self._pool
-        if pool is not None:
-            try:
-                return pool.submit(call)
-            except RuntimeError:  # closed in between
-                pass
-        return failed(DeviceGoneError(self.name, self._gone))
+        try:
+            if pool is not None:
+                pool.submit(call, future)
+                return
+        except RuntimeError:  # closed in between
+            pass
+        if future.set_running_or_notify_cancel():
+            future.set_exception(DeviceGoneError(self.name, self._gone))
 
     def device_error(self, error: Exception) -> DeviceError | None:
         """Return what *error*, raised by a kernel, means in our terms, or None if it is not ours.
@@ -239,39 +253,37 @@ class Device:
         del error
         return None
 
+    def _doubt(self, error: Exception) -> None:
+        """Tell whoever made the device, once, that it is not live after all."""
+        if isinstance(error, NotLiveError) and self.on_doubt is not None:
+            doubt, self.on_doubt = self.on_doubt, None
+            doubt(error)
+
     def _choose(self, kernel: Any) -> Callable[..., Any]:
         if self._gone:
             raise DeviceGoneError(self.name, self._gone)
         generation = self.kernel_registry.generation
-        if isinstance(kernel, str):
-            fitting, refused = fitting_kernels(kernel, self, "")
-            if not fitting:
-                raise NoKernelError(kernel, self.name, refused)
-        elif isinstance(kernel, Kernel):
-            if reason := kernel.why_not_on(self):
-                raise NoKernelError(kernel.op, self.name, {kernel.title: reason})
-            fitting = (kernel,)
-        elif callable(kernel):
-            plain: Callable[..., Any] = kernel
-            return plain  # not kept: there may be any number of them
-        else:
-            msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
-            raise TypeError(msg)
-        function = dispatcher(fitting)
-        self.kernel_registry.watch(self)
-        with self._lock:
-            # A change meanwhile has cleared the choices; what was chosen serves this call only.
-            if generation == self.kernel_registry.generation and not self._gone:
-                self._choices[kernel] = function
+        function = function_for(self, kernel)
+        if isinstance(kernel, (str, Kernel)):  # of other callables there may be any number
+            self.kernel_registry.watch(self)
+            with self._lock:
+                # A change meanwhile has cleared the choices; this one then serves this call only.
+                if generation == self.kernel_registry.generation and not self._gone:
+                    self._choices[kernel] = function
         return function
+
+    def turn_of(self, kernel: Kernel) -> AbstractContextManager[object]:
+        """Return what lets one call of *kernel* run here at a time; a kernel may call itself."""
+        with self._lock:
+            if self._turns is None:
+                self._turns = weakref.WeakKeyDictionary()
+            return self._turns.setdefault(kernel, threading.RLock())
 
     def kernels_changed(self) -> None:
         """Forget which kernel was chosen for which operation."""
         with self._lock:
             if not self._gone:
                 self._choices = {}
-
-    # --- memory and state ---------------------------------------------------------------------
 
     def allocate(self, shape: Sequence[int], dtype: str) -> Any:
         """Return a new array of that shape and dtype in `memory_device`'s memory, unset.
@@ -285,12 +297,17 @@ class Device:
 
         Raises:
             OutOfMemoryError: There is too little memory left.
+            DeviceGoneError: The device is gone.
+            MissingDependencyError: numpy is not installed.
         """
         if self.memory_device is not self:
             return self.memory_device.allocate(shape, dtype)
-        import numpy as np
-
-        return np.empty(tuple(shape), dtype)
+        self.refresh_status()
+        numpy = require("numpy", extra="onnx")
+        try:
+            return numpy.empty(tuple(shape), dtype)
+        except MemoryError as error:
+            raise OutOfMemoryError(self.name, str(error)) from error
 
     def memory_stats(self) -> dict[str, int]:
         """Return what is known of its memory, in bytes; ``limit`` is always there."""
@@ -313,8 +330,6 @@ class Device:
         if self._gone:
             raise DeviceGoneError(self.name, self._gone)
 
-    # --- its end ------------------------------------------------------------------------------
-
     @property
     def gone(self) -> str:
         """Why it refuses everything; empty as long as it does not."""
@@ -323,10 +338,9 @@ class Device:
     def retire(self, reason: str) -> None:
         """Refuse everything from now on; calls in flight finish."""
         with self._lock:
-            if self._gone:
-                return
-            self._gone = reason
-            self._choices = NoChoices(self.name, reason)
+            if not self._gone:
+                self._gone = reason
+                self._choices = NoChoices(self.name, reason)
 
     def lose(self, reason: str) -> None:
         """Retire this device and all others on its card, since the card does not answer."""
@@ -335,18 +349,19 @@ class Device:
             cards_of_process().lose(self.physical_id, reason)
 
     def close(self) -> None:
-        """Cancel what waits, let what runs finish, drop all state; closing twice is harmless."""
+        """Cancel what waits, let asynchronous calls that run finish, and drop all state.
+
+        Closing twice is harmless. What `compute` is running in other threads goes on.
+        """
         self.retire("it was closed")
         with self._lock:
             pool, self._pool = self._pool, None
-            resources, self._resources = self._resources, None
-            segment, self._segment = self._segment, None
         if pool is not None:
             pool.close()
-        if segment is not None:
-            segment.clear()
-        if resources is not None:
-            resources.clear()
+        if self._segment is not None:
+            self._segment.clear()
+        if self._resources is not None:
+            self._resources.clear()
 
     def extend(self, other: Device) -> None:
         """Serve also what *other* serves, a device of the same name that was made later.
@@ -369,6 +384,7 @@ class Device:
     def after_fork(self) -> None:
         """Start anew in a forked child, or retire if a driver's context was inherited."""
         self._lock = threading.Lock()
+        self._turns = None
         self._pool = None
         if self.was_opened_before_fork():
             self.retire("it was opened before this process was forked")

@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A call from a pool's thread runs at once: were it queued, all threads could wait for each other.
+# Which pool's thread this is, and how many calls it runs inside each other. A call from such a
+# thread runs at once: were it queued, all threads could wait for each other.
 _inside = threading.local()
-
-
-def _mark_thread() -> None:
-    _inside.pool = True
-
-
-def in_pool_thread() -> bool:
-    """Return whether the caller runs in a thread of a `TaskPool`."""
-    return getattr(_inside, "pool", False)
+# A chain of calls, each started where the last one was done, is queued again now and then: it would
+# exhaust the stack.
+_DEEPEST = 32
 
 
 def run_into(future: Future[Any], call: Callable[[], Any]) -> None:
@@ -34,13 +29,6 @@ def run_into(future: Future[Any], call: Callable[[], Any]) -> None:
         future.set_result(result)
 
 
-def failed(error: Exception) -> Future[Any]:
-    """Return a future that has failed already."""
-    future: Future[Any] = Future()
-    future.set_exception(error)
-    return future
-
-
 def _drop(future: Future[Any]) -> None:
     """Cancel a call that will never start, and tell whoever waits: an executor forgets to."""
     if future.cancel():
@@ -48,38 +36,46 @@ def _drop(future: Future[Any]) -> None:
 
 
 class TaskPool:
-    """Threads that start when needed, and a queue that makes callers wait when it is full.
+    """A bounded number of threads, which start when they are needed.
 
     Args:
         threads: How many calls may run at once.
         name: Prefix of the threads' names.
-        backlog: How many calls may wait or run before `submit` blocks.
     """
 
-    def __init__(self, threads: int, name: str, backlog: int = 1024) -> None:
-        self._executor = ThreadPoolExecutor(threads, name, initializer=_mark_thread)
-        self._room = threading.BoundedSemaphore(backlog)
+    def __init__(self, threads: int, name: str) -> None:
+        self._executor = ThreadPoolExecutor(threads, name, initializer=self._enter)
 
-    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+    def _enter(self) -> None:
+        _inside.pool = self
+        _inside.depth = 0
+
+    def submit(self, call: Callable[[], Any], future: Future[Any] | None = None) -> Future[Any]:
         """Run *call* in a thread; in the caller's own if that belongs to a pool.
+
+        Args:
+            call: What to run.
+            future: Where its result goes, with callbacks already; None for a new one.
 
         Raises:
             RuntimeError: The pool is closed.
         """
-        future: Future[Any] = Future()
-        if in_pool_thread():
-            run_into(future, call)
+        future = Future() if future is None else future
+        if _current_pool() is not None and _inside.depth < _DEEPEST:
+            _inside.depth += 1
+            try:
+                run_into(future, call)
+            finally:
+                _inside.depth -= 1
             return future
-        self._room.acquire()
-        future.add_done_callback(lambda _: self._room.release())
-        try:
-            queued = self._executor.submit(run_into, future, call)
-        except BaseException:
-            future.cancel()
-            raise
+        queued = self._executor.submit(run_into, future, call)
         queued.add_done_callback(lambda queued: _drop(future) if queued.cancelled() else None)
         return future
 
     def close(self) -> None:
-        """Cancel what waits, let what runs finish, and wait for it."""
-        self._executor.shutdown(wait=not in_pool_thread(), cancel_futures=True)
+        """Cancel what waits, let what runs finish, and wait for it, unless called from there."""
+        self._executor.shutdown(wait=_current_pool() is not self, cancel_futures=True)
+
+
+def _current_pool() -> TaskPool | None:
+    return getattr(_inside, "pool", None)

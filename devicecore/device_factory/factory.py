@@ -6,6 +6,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import field, frozen
+from attrs.validators import (
+    and_,
+    deep_iterable,
+    deep_mapping,
+    ge,
+    instance_of,
+    optional,
+)
 
 from devicecore.liveness import Liveness
 
@@ -17,6 +25,17 @@ if TYPE_CHECKING:
     from devicecore.device_factory.registry import FactoryRegistry
     from devicecore.kernels import Kernel
     from devicecore.liveness import PhysicalDevice
+
+
+_counts = deep_mapping(
+    key_validator=instance_of(str), value_validator=and_(instance_of(int), ge(0))
+)
+_by_type = deep_mapping(
+    key_validator=instance_of(str),
+    value_validator=deep_iterable(member_validator=instance_of(int)),
+)
+_texts = deep_iterable(member_validator=instance_of(str), iterable_validator=instance_of(tuple))
+_positive = and_(instance_of(int), ge(1))
 
 
 @frozen
@@ -34,14 +53,18 @@ class DeviceOptions:
         frameworks: The frameworks that the devices are for, ``"torch"`` or ``"onnx"``; empty for
             all. A registry hands a factory those that were found live.
         physical: The hardware that the probe saw; a registry fills it in for the factory.
+
+    Raises:
+        TypeError: A value is of another type.
+        ValueError: A number is too small.
     """
 
-    device_count: Mapping[str, int] = field(factory=dict, hash=False)
-    visible: Mapping[str, Sequence[int]] = field(factory=dict, hash=False)
-    filters: tuple[str, ...] = ()
-    memory_limit: int | None = None
-    threads: int | None = None
-    frameworks: tuple[str, ...] = ()
+    device_count: Mapping[str, int] = field(factory=dict, validator=_counts, hash=False)
+    visible: Mapping[str, Sequence[int]] = field(factory=dict, validator=_by_type, hash=False)
+    filters: tuple[str, ...] = field(default=(), validator=_texts)
+    memory_limit: int | None = field(default=None, validator=optional(_positive))
+    threads: int | None = field(default=None, validator=optional(_positive))
+    frameworks: tuple[str, ...] = field(default=(), validator=_texts)
     physical: tuple[PhysicalDevice, ...] = ()
 
     def chosen(self, device_type: str, seen: Iterable[PhysicalDevice]) -> list[PhysicalDevice]:

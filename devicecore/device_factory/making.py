@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -9,15 +10,17 @@ from attrs import evolve
 from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
 from devicecore.errors import NotLiveError, UnknownDeviceError
+from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness, seen_by
 from devicecore.liveness.report import failure
-from devicecore.names import DeviceName
+from devicecore.names import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from devicecore.device_factory.registration import Registration
     from devicecore.device_factory.registry import FactoryRegistry
+    from devicecore.names import DeviceName
 
 _HOST = "CPU"
 
@@ -26,7 +29,7 @@ def add_devices(
     registry: FactoryRegistry, options: DeviceOptions, name_prefix: str
 ) -> list[Device]:
     """Make the devices of the first live factory of every type; see `FactoryRegistry`."""
-    filters = [DeviceName.parse(text) for text in options.filters]
+    filters = [spelled(text, registry.known_types) for text in options.filters]
     wanted = [
         registration
         for registration in registry.factories()
@@ -130,12 +133,14 @@ def _create(
         made = list(factory.create_devices(options, prefix))
         _check(made, registration)
         kernels = tuple(factory.kernels())
-    except Exception as error:  # noqa: BLE001 - a factory may raise anything
+        _check_kernels(kernels)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a factory may even try to exit
         registry.downgrade(registration, failure(error))
         return []
     for device in made:
         device.kernels = (*device.kernels, *kernels)
         device.priority = registry.priority_of(registration)
+        device.on_doubt = partial(registry.doubt, registration)
     return made
 
 
@@ -170,8 +175,15 @@ def _check(made: Iterable[object], registration: Registration) -> None:
         names.add(device.name)
 
 
+def _check_kernels(kernels: Iterable[object]) -> None:
+    for kernel in kernels:
+        if not isinstance(kernel, Kernel):
+            msg = f"kernels() returned {kernel!r}, which is no Kernel"
+            raise TypeError(msg)
+
+
 def _why_none(registry: FactoryRegistry, device_type: str) -> NotLiveError | UnknownDeviceError:
-    registrations = registry.factories(device_type)
+    registrations = [each for each in registry.factories(device_type) if not each.after_class]
     if not registrations:
         return UnknownDeviceError(device_type, registry.device_types)
     for registration in registrations:

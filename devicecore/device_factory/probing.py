@@ -95,7 +95,7 @@ class Examiner:
             return self._from_child(registration, target, framework, wait_s, deep=deep) or _UNTRIED
         try:
             factory = build()
-        except Exception as error:  # noqa: BLE001 - a factory may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it may even try to exit
             return Report(failure(error))
         wait_s = settings.probe_timeout_s or factory.probe_timeout_s
         shallow = ask(factory, framework, deep=False) if registration.trusted else _UNTRIED
@@ -108,6 +108,11 @@ class Examiner:
             if found is not None and deep and framework is None and _came_to_nothing(found):
                 found = self._one_by_one(registration, target, factory.frameworks, wait_s, found)
         return shallow if found is None else _on_top_of(shallow, found)
+
+    def forget(self, registration: Registration) -> None:
+        """Delete the evidence about one factory."""
+        for framework in (None, *_FRAMEWORKS):
+            self.cache.drop(_key(registration, framework))
 
     def contradict(self, registration: Registration, report: Report) -> None:
         """Put what a real use has shown in place of the evidence, for the next process."""
@@ -186,11 +191,11 @@ def _asked_here(
 def _key(registration: Registration, framework: str | None) -> str:
     from devicecore.liveness.evidence import evidence_key
 
-    packages = {*_FRAMEWORK_PACKAGES}
+    modules = {*_FRAMEWORK_PACKAGES}
     if target := registration.target:
-        packages.add(target.partition(":")[0].partition(".")[0])
+        modules.add(target.partition(":")[0])
     subject = "/".join((*registration.identity, framework or ""))
-    return evidence_key(subject, packages, registration.version)
+    return evidence_key(subject, modules, registration.version)
 
 
 def _mismatch(registration: Registration) -> Liveness | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
@@ -13,6 +13,8 @@ from devicecore.names import canonical_type
 from devicecore.names.grammar import WORD
 
 if TYPE_CHECKING:
+    from attrs import Attribute
+
     from devicecore.device_factory.factory import DeviceFactory
 
 UNREGISTERED_PRIORITY = -1
@@ -34,6 +36,11 @@ def _checked_type(device_type: str) -> str:
     return canonical_type(device_type)
 
 
+def _checked_priority(registration: Registration, _: Attribute[Any], priority: object) -> None:
+    if priority is not None and not isinstance(priority, int):
+        raise RegistrationError(registration.device_type, f"its priority is {priority!r}, no int")
+
+
 @frozen
 class Registration:
     """One factory of one device type.
@@ -53,7 +60,7 @@ class Registration:
 
     device_type: str = field(converter=_checked_type)
     factory: str | type[DeviceFactory]
-    priority: int | None = None
+    priority: int | None = field(default=None, validator=_checked_priority)
     distribution: str = ""
     entry_name: str = ""
     version: str = ""

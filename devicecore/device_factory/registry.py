@@ -19,7 +19,7 @@ from devicecore.device_factory.reports import Reports
 from devicecore.errors import NotLiveError, RegistrationError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
-from devicecore.liveness.report import Report
+from devicecore.liveness.report import Report, failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +109,8 @@ class FactoryRegistry:
         Raises:
             RegistrationError: See `register`.
         """
+        if not _is_factory_class(factory):
+            raise RegistrationError(device_type, f"{factory!r} is no class of DeviceFactory")
         if priority is None:
             priority = factory.priority
         return self.register(
@@ -206,8 +208,12 @@ class FactoryRegistry:
             raise UnknownDeviceError(device_type, self.device_types)
         for registration in registrations:
             if self.liveness_of(registration, framework).is_live:
-                factory = picks[device_type, framework] = self.build(registration)
-                return factory
+                try:
+                    factory = picks[device_type, framework] = self.build(registration)
+                except (Exception, SystemExit) as error:  # noqa: BLE001 - its import may differ here
+                    self.downgrade(registration, failure(error))
+                else:
+                    return factory
         reasons = [self.liveness_of(entry, framework) for entry in registrations]
         first = next((why for why in reasons if why.state != "absent"), reasons[0])
         what = f"{device_type} for {framework}" if framework else device_type
@@ -250,6 +256,19 @@ class FactoryRegistry:
         self._reports.forget()
         self._picks = {}
         self._examiner.cache.forget()
+
+    def doubt(self, registration: Registration, error: NotLiveError) -> None:
+        """Forget the evidence about one factory, since a device of it says that it is not live.
+
+        The next question probes it anew; the ledger gets an entry. A model that the device cannot
+        run may be all that is wrong, so the factory is not called broken for it.
+        """
+        self._reports.forget(registration)
+        self._picks = {}
+        self._examiner.forget(registration)
+        default_ledger().record(
+            f"use {registration.origin}", registration.device_type, "a new probe", str(error)
+        )
 
     def downgrade(self, registration: Registration, liveness: Liveness) -> None:
         """Call a factory broken, since its first real use failed although its probe did not.
@@ -360,6 +379,10 @@ class FactoryRegistry:
                     import warnings
 
                     warnings.warn(f"left out {registration.origin}: {error}", stacklevel=2)
+
+
+def _is_factory_class(factory: object) -> bool:
+    return isinstance(factory, type) and issubclass(factory, DeviceFactory)
 
 
 _default = FactoryRegistry("devicecore.discovery:factories")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from devicecore.names import DEVICE_CLASSES, DeviceName
@@ -11,24 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from devicecore.device import Device
-
-_SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
-
-
-def spelled(text: str, types: Iterable[str]) -> DeviceName:
-    """Return the name that *text* writes, where it may also name one of *types* in any case.
-
-    Raises:
-        InvalidDeviceNameError: It writes no name.
-    """
-    if found := _SHORT.fullmatch(text):
-        folded = found[1].casefold()
-        for known in types:
-            if known.casefold() == folded:
-                return DeviceName(
-                    device_type=known, index=None if found[2] is None else int(found[2])
-                )
-    return DeviceName.parse(text)
 
 
 def is_class(device_type: str | None, devices: Iterable[Device]) -> bool:

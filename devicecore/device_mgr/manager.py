@@ -18,7 +18,7 @@ from devicecore.errors import (
     UnknownDeviceError,
 )
 from devicecore.fork import rearm_after_fork
-from devicecore.names import DeviceName
+from devicecore.names import DeviceName, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -85,8 +85,6 @@ class DeviceMgr:
         made = source.add_devices(options or DeviceOptions(), LOCAL_TASK)
         return cls(made, registry=registry)
 
-    # --- finding ------------------------------------------------------------------------------
-
     def lookup_device(self, name: str | DeviceName, framework: str | None = None) -> Device:
         """Return the device that answers to *name*.
 
@@ -104,7 +102,7 @@ class DeviceMgr:
         """
         try:
             return self._by_alias[name]  # type: ignore[index]  # a DeviceName is no key, and misses
-        except KeyError:
+        except (KeyError, TypeError):  # TypeError: what cannot be a key is no name either
             return self._lookup(name, framework)
 
     def _lookup(self, name: str | DeviceName, framework: str | None) -> Device:
@@ -197,8 +195,6 @@ class DeviceMgr:
             priority = self._registry.device_priority(device.device_type)
         return (-priority, device.device_type, not device.is_local, device.parsed_name)
 
-    # --- choosing and running -----------------------------------------------------------------
-
     def best_device(
         self, op: str | None = None, framework: str | None = None, policy: str = "auto"
     ) -> Device:
@@ -238,8 +234,6 @@ class DeviceMgr:
         """
         return self._router.compute(kernel, policy, args, kwargs)
 
-    # --- changing -----------------------------------------------------------------------------
-
     def add_devices(self, devices: Iterable[Device]) -> None:
         """Add *devices*, all of them or, on an error, none.
 
@@ -249,6 +243,7 @@ class DeviceMgr:
         """
         added = list(devices)
         for device in added:
+            _check_is_device(device)
             if device.gone:
                 raise DeviceConflictError(device.name, device.gone)
         with self._lock:
@@ -333,8 +328,6 @@ class DeviceMgr:
                 device.link_memory(self._devices.get(str(target)))
         self._router.forget()
 
-    # --- for a person -------------------------------------------------------------------------
-
     def debug_string(self) -> str:
         """Return the names of all devices, a line each."""
         return "\n".join(device.name for device in self.list_devices())
@@ -372,12 +365,10 @@ class DeviceMgr:
         self._lock = threading.Lock()
         self._router.forget()
 
-    # --- inside -------------------------------------------------------------------------------
-
     def _parsed(self, name: str | DeviceName, devices: Iterable[Device]) -> DeviceName:
         if isinstance(name, DeviceName):
             return name
-        return lookup.spelled(name, dict.fromkeys(device.device_type for device in devices))
+        return spelled(name, dict.fromkeys(device.device_type for device in devices))
 
     def _known(self) -> list[str]:
         return [str(device.parsed_name.local) for device in self.list_devices()]
@@ -395,3 +386,9 @@ class DeviceMgr:
                     f"{name.device_type} is {candidate.liveness.state}: {candidate.liveness.reason}"
                 )
         return ""
+
+
+def _check_is_device(device: object) -> None:
+    if not isinstance(device, Device):
+        msg = f"{device!r} is no Device"
+        raise TypeError(msg)

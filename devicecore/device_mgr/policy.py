@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -25,13 +25,16 @@ class Policy:
 
 
 @lru_cache(maxsize=1024)
-def parse_policy(text: str) -> Policy:
+def parse_policy(text: Any) -> Policy:
     """Return the policy that *text* writes: ``auto``, ``prefer:cuda:1,cpu`` or ``require:cuda``.
 
     Raises:
         ValueError: It is none.
         InvalidDeviceNameError: A name in it is none.
     """
+    if not isinstance(text, str):
+        msg = f"{text!r} is no policy; {_FORMS}"
+        raise ValueError(msg)  # noqa: TRY004 - a policy that is none is a wrong value, str or not
     if text == "auto":
         return Policy("auto")
     kind, _, listed = text.partition(":")

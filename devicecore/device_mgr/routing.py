@@ -14,9 +14,10 @@ from devicecore.errors import (
     DeviceGoneError,
     NoKernelError,
     NotLiveError,
+    RefusedCallError,
     UnknownDeviceError,
 )
-from devicecore.kernels import Kernel, get_kernel
+from devicecore.kernels import Kernel, fitting_kernels, get_kernel
 from devicecore.ledger import default_ledger
 
 if TYPE_CHECKING:
@@ -214,15 +215,12 @@ def _reads_host(kernel: Any, device: Device) -> bool:
 
 def _may_retry(kernel: Any, device: Device, error: DeviceError) -> bool:
     """Return whether nothing can have happened yet, so that another device may try."""
-    if isinstance(error, NoKernelError) and (error.op, error.device) == (
+    if isinstance(error, RefusedCallError) and (error.op, error.device) == (
         _title(kernel),
         device.name,
     ):
         return True  # nothing ran; one of another operation was asked for by the kernel itself
-    chosen = kernel
-    if isinstance(kernel, str):
-        try:
-            chosen = get_kernel(kernel, device)
-        except NoKernelError:
-            return True
-    return bool(getattr(chosen, "pure", False))
+    if not isinstance(kernel, str):
+        return bool(getattr(kernel, "pure", False))
+    fitting, _ = fitting_kernels(kernel, device, "")
+    return all(each.pure for each in fitting)  # any of them may be the one that ran

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import NoKernelError
+from devicecore.errors import NoKernelError, RefusedCallError
 
 if TYPE_CHECKING:
     from devicecore.kernels.kernel import Kernel, KernelHost
@@ -50,10 +50,10 @@ def fitting_kernels(
 
 def refusals(
     kernels: tuple[Kernel, ...], device: KernelHost, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> NoKernelError:
+) -> RefusedCallError:
     """Return the error that says why none of *kernels* takes these arguments."""
     refused = {kernel.title: kernel.refusal(device, args, kwargs) for kernel in kernels}
-    return NoKernelError(kernels[0].op, device.name, refused)
+    return RefusedCallError(kernels[0].op, device.name, refused)
 
 
 def _why_not_for(kernel: Kernel, label: str) -> str:

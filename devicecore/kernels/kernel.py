@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from attrs import field, frozen
+from attrs.validators import in_
+
+from devicecore.names import canonical_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +30,10 @@ class KernelHost(Protocol):
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that came with the device's own factory."""
         ...
+
+
+def _canonical(device_type: str | None) -> str | None:
+    return None if device_type is None else canonical_type(device_type)
 
 
 @frozen(eq=False)
@@ -53,8 +60,8 @@ class Kernel:
 
     op: str
     function: Callable[..., Any] = field(repr=False)
-    device_type: str | None = None
-    framework: str | None = None
+    device_type: str | None = field(default=None, converter=_canonical)
+    framework: str | None = field(default=None, validator=in_((None, "torch")))
     priority: int = 0
     label: str = ""
     pure: bool = True

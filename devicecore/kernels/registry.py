@@ -114,7 +114,7 @@ class KernelRegistry:
         for kernel_module in getattr(import_module(module), name)(prefix):
             try:
                 import_module(kernel_module)
-            except Exception as error:  # noqa: BLE001 - a kernel module imports a framework
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - it imports a framework
                 failures[kernel_module] = f"{type(error).__name__}: {error}"
         self._loaded[prefix] = failures
 

@@ -82,6 +82,11 @@ class EvidenceCache:
             except OSError:
                 Path(name).unlink(missing_ok=True)
 
+    def drop(self, key: str) -> None:
+        """Delete the evidence under *key*, if there is any."""
+        with suppress(OSError):
+            (self.folder / f"{key}.json").unlink(missing_ok=True)
+
     def forget(self) -> None:
         """Delete all evidence."""
         with suppress(OSError):
@@ -89,12 +94,12 @@ class EvidenceCache:
                 file.unlink(missing_ok=True)
 
 
-def evidence_key(subject: str, packages: Iterable[str], *versions: str) -> str:
+def evidence_key(subject: str, modules: Iterable[str], *versions: str) -> str:
     """Return the key of evidence about *subject* as things are now.
 
     Args:
         subject: What is probed, such as a factory and a framework.
-        packages: Top-level modules whose installation decides the answer.
+        modules: Modules whose code decides the answer; of a package its version counts as well.
         versions: Whatever else decides it, such as the version of a plug-in's distribution.
     """
     from hashlib import sha256
@@ -109,24 +114,30 @@ def evidence_key(subject: str, packages: Iterable[str], *versions: str) -> str:
         str(os.getuid() if hasattr(os, "getuid") else ""),
         *(f"{name}={value}" for name, value in sorted(settings.visible.items())),
         *settings.library_path,
-        *(_package_stamp(package) for package in sorted(set(packages))),
+        *(_stamp(module) for module in sorted(set(modules))),
         *(_text(Path(name)) for name in _DRIVER_FILES),
         *_cards(),
     ]
     return sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def _package_stamp(package: str) -> str:
-    folder = package_dir(package)
+def _stamp(module: str) -> str:
+    """Return what changes when a module, or the package that it lies in, is installed anew."""
+    top, *rest = module.split(".")
+    folder = package_dir(top)
     if folder is None:
-        return f"{package}: not installed"
+        return f"{module}: not installed"
     # An upgrade rewrites these; reading metadata would cost ten times as much.
+    files = [folder / name for name in ("__init__.py", "version.py", "_version.py", f"{top}.py")]
+    if rest:
+        inner = folder.joinpath(*rest)
+        files += [inner.with_suffix(".py"), inner / "__init__.py"]
     stamps = [
         f"{file.name}:{status.st_mtime_ns}:{status.st_size}"
-        for file in (folder / "__init__.py", folder / "version.py", folder / "_version.py")
+        for file in files
         if (status := _status(file)) is not None
     ]
-    return f"{package}: {folder} {' '.join(stamps)}"
+    return f"{module}: {folder} {' '.join(stamps)}"
 
 
 def _status(file: Path) -> os.stat_result | None:

@@ -72,7 +72,7 @@ def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
         report = evolve(report, priority=prober.priority)
         answer = _asked(prober, framework, deep=deep)
         liveness = Liveness.from_json(answer.to_json())  # whatever it holds can be read back
-    except Exception as error:  # noqa: BLE001 - a factory may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it may even try to exit
         liveness = failure(error)
     return evolve(report, liveness=evolve(liveness, seconds=time.perf_counter() - started))
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, evolve, field, frozen
-from attrs.validators import in_
+from attrs.validators import in_, instance_of, optional
+
+from devicecore.errors import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_REASON_CHARACTERS = 500
 
 State = Literal[
     "live",
@@ -22,6 +26,17 @@ State = Literal[
     "version_mismatch",
 ]
 Evidence = Literal["metadata", "opened", "ran"]
+
+
+def _one_line(value: str) -> str:
+    """Return a reason without line breaks and control characters, and not endless.
+
+    It may come from a plug-in, and goes to a terminal.
+    """
+    if type(value) is not str:
+        return value  # for the validator to refuse
+    shown = "".join(character if character.isprintable() else " " for character in value)
+    return shorten(" ".join(shown.split()), _REASON_CHARACTERS)
 
 
 @frozen
@@ -39,13 +54,13 @@ class PhysicalDevice:
         details: Further facts as text, such as ``{"compute_capability": "9.0"}``.
     """
 
-    device_type: str
-    index: int
-    physical_id: str | None = None
-    description: str = ""
-    device_class: str = "GPU"
-    memory_bytes: int = 0
-    numa_node: int | None = None
+    device_type: str = field(validator=instance_of(str))
+    index: int = field(validator=instance_of(int))
+    physical_id: str | None = field(default=None, validator=optional(instance_of(str)))
+    description: str = field(default="", validator=instance_of(str))
+    device_class: str = field(default="GPU", validator=instance_of(str))
+    memory_bytes: int = field(default=0, validator=instance_of(int))
+    numa_node: int | None = field(default=None, validator=optional(instance_of(int)))
     details: Mapping[str, str] = field(factory=dict, hash=False)
 
 
@@ -72,9 +87,9 @@ class Liveness:
 
     state: State = field(validator=in_(get_args(State)))
     evidence: Evidence = field(default="metadata", validator=in_(get_args(Evidence)))
-    reason: str = ""
-    detail: str = ""
-    fix: str = ""
+    reason: str = field(default="", converter=_one_line, validator=instance_of(str))
+    detail: str = field(default="", validator=instance_of(str))
+    fix: str = field(default="", converter=_one_line, validator=instance_of(str))
     frameworks: Mapping[str, Liveness] = field(factory=dict, hash=False)
     seconds: float = field(default=0.0, eq=False)
     devices: tuple[PhysicalDevice, ...] = ()

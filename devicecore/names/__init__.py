@@ -1,6 +1,7 @@
 """Device names: values that say which device is meant, as TensorFlow writes them."""
 
 from devicecore.names.device_name import DeviceName
+from devicecore.names.spelling import spelled
 from devicecore.names.types import (
     DEVICE_CLASSES,
     DEVICE_TYPES,
@@ -8,4 +9,11 @@ from devicecore.names.types import (
     canonical_type,
 )
 
-__all__ = ["DEVICE_CLASSES", "DEVICE_TYPES", "PROVIDER_TYPES", "DeviceName", "canonical_type"]
+__all__ = [
+    "DEVICE_CLASSES",
+    "DEVICE_TYPES",
+    "PROVIDER_TYPES",
+    "DeviceName",
+    "canonical_type",
+    "spelled",
+]

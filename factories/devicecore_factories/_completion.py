@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -94,5 +95,6 @@ class Completion:
 def _serve(queue: SimpleQueue[Queued | None], prepare: Callable[[], object]) -> None:
     prepare()
     while (queued := queue.get()) is not None:
-        queued.settle()
+        with suppress(BaseException):  # a callback may even try to exit; others still wait
+            queued.settle()
         del queued  # or the result would live until the next one comes

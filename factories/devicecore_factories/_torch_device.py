@@ -72,22 +72,18 @@ class TorchDevice(Device):
         self._apply_cap()  # before the first kernel can take memory
         return function
 
-    def _start(self, call: Callable[[], Any]) -> Future[Any]:
-        from concurrent.futures import Future  # late: it imports logging
-
-        future: Future[Any] = Future()
+    def _start(self, future: Future[Any], call: Callable[[], Any]) -> None:
         future.set_running_or_notify_cancel()  # it is submitted here and now
         try:
             result = call()
             mark = self._translated(self._mark) if self._is_open else None
         except Exception as error:  # noqa: BLE001 - whoever waits for the future gets it
             future.set_exception(error)
-            return future
+            return
         if mark is None:  # a kernel that does not use torch, and so has queued nothing
             future.set_result(result)
         else:
             self._waiter().add(Queued(future, result, mark, self._late))
-        return future
 
     def _mark(self) -> Any:
         """Return an event after everything on the caller's current stream."""

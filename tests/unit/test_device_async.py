@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import time
 import weakref
 from concurrent.futures import CancelledError, Future, wait
 from contextvars import ContextVar
@@ -243,61 +244,48 @@ class TestWhere:
         assert running() == 0
 
 
-class TestBacklog:
-    """Who submits faster than the pool works is made to wait."""
+class TestPool:
+    """What the pool itself promises."""
 
-    def test_a_full_pool_makes_the_caller_wait(self) -> None:
-        pool, go_on = TaskPool(1, "test", backlog=3), threading.Event()
-        for _ in range(3):
-            pool.submit(go_on.wait)
-        submitted = threading.Event()
-
-        def one_more() -> None:
-            pool.submit(int)
-            submitted.set()
-
-        thread = threading.Thread(target=one_more)
-        thread.start()
-        assert not submitted.wait(0.2)
+    def test_the_submitter_never_waits(self) -> None:
+        """Calls may wait for what their submitter does after it has submitted them all."""
+        pool, go_on = TaskPool(1, "test"), threading.Event()
+        futures = [pool.submit(go_on.wait) for _ in range(5000)]
         go_on.set()
-        assert submitted.wait(PATIENCE_S)
-        thread.join()
+        assert all(future.result(PATIENCE_S) for future in futures)
         pool.close()
 
-    def test_a_cancelled_call_makes_room(self) -> None:
-        pool, go_on = TaskPool(1, "test", backlog=2), threading.Event()
-        pool.submit(go_on.wait)
-        assert pool.submit(int).cancel()
-        assert pool.submit(int).cancel()  # would wait for ever if the room were not given back
-        go_on.set()
-        pool.close()
+    def test_a_long_chain_of_calls_does_not_exhaust_the_stack(self, device: Device) -> None:
+        left, finished = [3000], threading.Event()
 
-    def test_closing_frees_who_waits(self) -> None:
-        pool, go_on = TaskPool(1, "test", backlog=2), threading.Event()
-        running = pool.submit(go_on.wait)
-        waiting = pool.submit(int)
-        errors: list[BaseException] = []
+        def again(_: Future[Any]) -> None:
+            left[0] -= 1
+            if left[0]:
+                device.compute_async(lambda device: None, done=again)
+            else:
+                finished.set()
 
-        def one_more() -> None:
-            try:
-                pool.submit(int)
-            except RuntimeError as error:
-                errors.append(error)
+        device.compute_async(lambda device: None, done=again)
+        assert finished.wait(PATIENCE_S)
 
-        thread = threading.Thread(target=one_more)
-        thread.start()
-        closing = threading.Thread(target=pool.close)
-        closing.start()
-        thread.join(PATIENCE_S)
-        assert not thread.is_alive()
-        assert waiting.cancelled()
-        go_on.set()
-        closing.join(PATIENCE_S)
-        assert running.result(PATIENCE_S)
-        assert len(errors) == 1
+    def test_closing_from_another_pools_thread_waits(self) -> None:
+        mine, other, started = TaskPool(1, "mine"), TaskPool(1, "other"), threading.Event()
+        order: list[str] = []
 
-    def test_room_is_given_back_for_errors(self) -> None:
-        pool = TaskPool(1, "test", backlog=2)
+        def slow() -> None:
+            started.set()
+            time.sleep(0.2)
+            order.append("the call is done")
+
+        other.submit(slow)
+        assert started.wait(PATIENCE_S)
+        mine.submit(other.close).result(PATIENCE_S)
+        order.append("the pool is closed")
+        assert order == ["the call is done", "the pool is closed"]
+        mine.close()
+
+    def test_errors_do_not_stop_it(self) -> None:
+        pool = TaskPool(1, "test")
         for _ in range(20):
             assert isinstance(pool.submit(lambda: 1 // 0).exception(), ZeroDivisionError)
         pool.close()

@@ -27,6 +27,8 @@ EXAMPLES: dict[type[DeviceCoreError], tuple[tuple[object, ...], tuple[type[Excep
     errors.FallbackForbiddenError: (("op", "CUDA:0", "CPU:0", "full", 3), (RuntimeError,)),
     errors.DeviceError: (("it cannot",), (RuntimeError,)),
     errors.NoKernelError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
+    errors.RefusedCallError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
+    errors.ConfigurationError: (("DEVICECORE_EXCLUDE", "CPU", "any other type"), (ValueError,)),
     errors.NotLiveError: (("CUDA", "missing", "no driver", "install it"), (RuntimeError,)),
     errors.OutOfMemoryError: (("CUDA:0", "asked for 2 GiB"), (RuntimeError, MemoryError)),
     errors.DeviceGoneError: (("CUDA:0", "it was closed"), (RuntimeError,)),
@@ -164,6 +166,7 @@ def test_what_another_device_may_do_is_a_device_error() -> None:
     assert family == {
         DeviceError,
         NoKernelError,
+        errors.RefusedCallError,
         errors.NotLiveError,
         errors.OutOfMemoryError,
         errors.DeviceGoneError,

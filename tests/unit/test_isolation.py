@@ -81,7 +81,7 @@ class TestInAChild:
         [
             ("Raises", "OSError: the driver said no"),
             ("RaisesWhenBuilt", "RuntimeError: no licence"),
-            ("ExitsPython", "exit code 1 and no answer"),
+            ("ExitsPython", "SystemExit: I am leaving"),
             ("Exits", "exit code 3 and no answer"),
             ("ExitsAsIfAllWereWell", "exit code 0 and no answer"),
             ("Crashes", "killed by SIGSEGV"),
