@@ -47,6 +47,8 @@ class Lack:
         is_plugin: Whether it is a plug-in rather than part of ONNX Runtime.
         nowhere: The libraries that are not on this machine.
         elsewhere: Those that are, by name, where the loader does not look.
+        later: What the library opens by itself only when it runs, and the loader does not find, by
+            name; None for one that is not on this machine.
     """
 
     provider: Provider
@@ -54,6 +56,7 @@ class Lack:
     is_plugin: bool
     nowhere: tuple[str, ...] = ()
     elsewhere: Mapping[str, Path] = field(factory=dict, hash=False)
+    later: Mapping[str, Path | None] = field(factory=dict, hash=False)
 
 
 def lacks() -> Iterator[Lack]:
@@ -67,10 +70,22 @@ def lacks() -> Iterator[Lack]:
             if name in wheels and cannot_load(name)
         }
         for name in missing:
-            if found := [copy for copy in copies(name) if copy.name == name]:
-                elsewhere[name] = found[0]
+            if found := _exactly(name):
+                elsewhere[name] = found
         nowhere = tuple(name for name in missing if name not in elsewhere)
-        yield Lack(provider, library, is_plugin, nowhere, elsewhere)
+        later = {name: _exactly(name) for name in _later(provider) if cannot_load(name)}
+        yield Lack(provider, library, is_plugin, nowhere, elsewhere, later)
+
+
+def _later(provider: Provider) -> Iterator[str]:
+    """Yield cuDNN's library, which CUDA's does not name; TensorRT's of the same build does."""
+    beside = provider_library("TensorrtExecutionProvider")
+    if provider.name == "CUDAExecutionProvider" and beside:
+        yield from (name for name in needs_of(beside).libraries if name.startswith("libcudnn"))
+
+
+def _exactly(name: str) -> Path | None:
+    return next((copy for copy in copies(name) if copy.name == name), None)
 
 
 def _installed() -> Iterator[tuple[Provider, Path, bool]]:

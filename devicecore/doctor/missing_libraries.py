@@ -20,7 +20,8 @@ def find(case: Case) -> Iterator[Finding]:
     del case
     package = ort_package()
     for lack in lacks():
-        missing = tuple(name for name in lack.nowhere if not is_tensorrt(name))
+        later = [name for name, place in lack.later.items() if place is None]
+        missing = tuple(name for name in (*lack.nowhere, *later) if not is_tensorrt(name))
         if not missing or package is None:
             continue
         others = [copy for name in missing for copy in copies(name)]

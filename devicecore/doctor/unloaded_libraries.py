@@ -17,7 +17,8 @@ def find(case: Case) -> Iterator[Finding]:
     """Yield the providers that work only after something else has loaded their libraries."""
     del case
     for lack in lacks():
-        places = {name: file for name, file in lack.elsewhere.items() if not is_tensorrt(name)}
+        found = {**lack.elsewhere, **lack.later}
+        places = {name: file for name, file in found.items() if file and not is_tensorrt(name)}
         if not places:
             continue
         folders = dict.fromkeys(str(file.parent) for file in places.values())

@@ -61,6 +61,21 @@ def test_missing_libraries_are_named_all_at_once(findings: Findings, gpu_build: 
 
 
 @needs_linux
+def test_cudnn_which_only_a_run_would_miss(
+    findings: Findings, gpu_build: Build, tmp_path: Path
+) -> None:
+    build = gpu_build(cuda=[], tensorrt=["libcudnn.so.9"])
+    missing = [each for each in findings(build) if each["name"] == "missing-or-wrong-major-library"]
+    assert any("CUDA" in each["problem"] and "cudnn" in each["evidence"] for each in missing)
+    assert all(each["fix"].startswith("pip install nvidia-cudnn-cu13") for each in missing)
+    lib = build / "nvidia" / "cudnn" / "lib"
+    lib.mkdir(parents=True)
+    (lib / "libcudnn.so.9").write_bytes(Path(str(_numpy_library())).read_bytes())
+    apart = [each for each in findings(build) if each["name"] == "libraries-present-but-not-loaded"]
+    assert any("CUDA" in each["problem"] and str(lib) in each["fix"] for each in apart)
+
+
+@needs_linux
 def test_another_major_version_is_shown(
     findings: Findings, gpu_build: Build, tmp_path: Path
 ) -> None:
