@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from devicecore.ort import CPU_PROVIDER, provider_named
+from devicecore.ort import CPU_PROVIDER, ort_package, plugin_library, provider_named
+from devicecore.ort.package import is_built_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,8 +72,6 @@ class Session:
     @property
     def is_plugin(self) -> bool:
         """Whether only a plug-in brings the provider here."""
-        from devicecore.ort.package import is_built_in, ort_package, plugin_library
-
         known, package = provider_named(self.provider), ort_package()
         if self.library is not None:
             return True

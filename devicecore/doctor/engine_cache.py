@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from devicecore.doctor.case import Case, Session
 
 _NAME = "engine-build-or-cache"
+_OPEN_EARLY = "open the session once before it is needed; several minutes are usual"
 _YES = {"1", "true"}
 
 
@@ -52,6 +53,13 @@ def find(case: Case) -> Iterator[Finding]:
             "export DEVICECORE_CACHE_DIR=FOLDER, one of your own",
         )
     for session in case.sessions:
+        if session.trial and session.trial.timed_out:
+            yield Finding(
+                _NAME,
+                f"{session.provider} builds for minutes before the first run",
+                f"a session of {session.title} was not open when the doctor stopped waiting",
+                _OPEN_EARLY,
+            )
         if cache := _CACHES.get(session.provider):
             yield from _of_session(session, cache)
 
@@ -59,9 +67,6 @@ def find(case: Case) -> Iterator[Finding]:
 def _of_session(session: Session, cache: _Cache) -> Iterator[Finding]:
     path = session.options.get(cache.path, "")
     is_on = not cache.switch or session.options.get(cache.switch, "").lower() in _YES
-    if session.trial and session.trial.timed_out:
-        evidence = f"a session of {session.title} was not open when the doctor stopped waiting"
-        yield Finding(_NAME, f"{session.provider} builds for minutes", evidence, _advice(cache))
     if not path or not is_on:
         yield Finding(
             _NAME,
@@ -82,7 +87,7 @@ def _of_session(session: Session, cache: _Cache) -> Iterator[Finding]:
             _NAME,
             f"the first session builds an engine, and {session.provider} says nothing meanwhile",
             f"{path} holds no engine yet",
-            "open the session once before it is needed; several minutes are usual",
+            _OPEN_EARLY,
         )
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,19 +14,24 @@ from typing import Any
 from attrs import asdict, evolve
 
 from devicecore.doctor.case import Session, Trial
-from devicecore.errors import MissingDependencyError, ModelError
-from devicecore.optional import installed
+from devicecore.errors import MissingDependencyError, ModelError, NotLiveError
+from devicecore.optional import installed, require
 from devicecore.ort import (
     CPU_PROVIDER,
     PROVIDERS,
+    ep_devices,
     ort_package,
     plugin_library,
     provider_library,
     provider_named,
+    register,
 )
+from devicecore.ort.assignment import RECORD_KEY, can_record, recorded_nodes
+from devicecore.ort.log_capture import captured_log
 from devicecore.ort.model_file import checked_model
 from devicecore.ort.package import is_built_in
 from devicecore.ort.tiny_model import tiny_model
+from devicecore.ort.translation import message_of
 
 _TIMEOUT_S = 120.0  # TensorRT may build longer, and that is then the finding
 _BOOT = """\
@@ -115,12 +121,6 @@ def answer(job: dict[str, Any]) -> None:
 
 
 def _opened(job: dict[str, Any]) -> dict[str, Any]:
-    import warnings
-
-    from devicecore.optional import require
-    from devicecore.ort.log_capture import captured_log
-    from devicecore.ort.translation import message_of
-
     ort = require("onnxruntime", extra="onnx")
     source = job["model"] or tiny_model()
     with warnings.catch_warnings(record=True), captured_log(native=True) as log:
@@ -135,11 +135,6 @@ def _opened(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_provider(ort: Any, source: bytes | str, job: dict[str, Any], trial: Trial) -> Trial:
-    from devicecore.errors import NotLiveError
-    from devicecore.ort.assignment import can_record, recorded_nodes
-    from devicecore.ort.plugins import ep_devices, register
-    from devicecore.ort.translation import message_of
-
     provider = job["provider"]
     try:
         if library := job["library"] or _plugin(provider):
@@ -161,8 +156,6 @@ def _plugin(provider: str) -> str | None:
 
 
 def _session(ort: Any, source: bytes | str, provider: str, options: dict[str, str]) -> Any:
-    from devicecore.ort.assignment import RECORD_KEY, can_record
-
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = 1
     if can_record(ort):
