@@ -21,6 +21,9 @@ CALLS = 2000
 SECONDS = 1.0
 PROCESS_ROUNDS = 11
 
+# Where it is set, every process would compile every module anew.
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+
 LOOP = """
 def loop():
     for _ in repeat(None, calls):
@@ -51,7 +54,7 @@ def statement(benchmark: Any) -> Callable[..., None]:
 def process(benchmark: Any, tmp_path: Path) -> Callable[..., str]:
     """Return a function that times a Python process from its start to its end."""
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != _NO_BYTECODE},
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "factories")]),
         "DEVICECORE_CACHE_DIR": str(tmp_path),
     }

@@ -21,7 +21,7 @@ class _Slot:
     """One resource, made by whoever comes first while the others wait."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # who asks for it while making it recurses, and is told so
         self.made = False
         self.value: Any = None
 

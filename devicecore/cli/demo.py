@@ -58,18 +58,21 @@ def run(args: Namespace, out: TextIO) -> int:
         require(package, extra="demo")
     # Late: these import numpy and Pillow, which the other commands do without.
     from devicecore.cli.page_reader.images import load_image
-    from devicecore.cli.page_reader.output import write_page
+    from devicecore.cli.page_reader.output import prepare_folder, write_page
 
     source = args.image or _sample()
     start = time.perf_counter()
     image = load_image(source)
     loading = time.perf_counter() - start
+    prepare_folder(args.out, source)
+    with progress() as show:
+        show("choosing a device")
+        chosen = resolve(args.device or "auto", framework="onnx")
     if not args.json:
         print_devices(out)
-    chosen = resolve(args.device or "auto", framework="onnx")
     device, page = _read(image, chosen.device, may_move=args.device is None)
     report = _report(device, page, loading)
-    files = write_page(args.out, source, image, report, host_cpu())
+    files = write_page(args.out, image, report, host_cpu())
     if args.json:
         print(json.dumps(report, ensure_ascii=False, indent=2), file=out)
         return 0

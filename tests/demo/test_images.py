@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from devicecore.cli.page_reader.images import ImageError, draw_boxes, load_image, save_image
-from devicecore.cli.page_reader.output import write_page
+from devicecore.cli.page_reader.output import prepare_folder, write_page
 from devicecore.device import Device
 
 RAMP = np.arange(256, dtype=np.uint8).reshape(16, 16)
@@ -162,17 +162,26 @@ def test_an_image_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         save_image(tmp_path / "gone" / "a.png", grey(RAMP))
 
 
-def test_results_never_overwrite_the_page_itself(tmp_path: Path, cpu: Device) -> None:
+def test_results_never_overwrite_the_page_itself(tmp_path: Path) -> None:
     page = write(tmp_path / "page.png", grey(RAMP))
     before = page.read_bytes()
-    report = {"device": "", "lines": [], "seconds": {}}
     with pytest.raises(ImageError, match="it would be overwritten"):
-        write_page(tmp_path, page, grey(RAMP), report, cpu)
+        prepare_folder(tmp_path, page)
     assert page.read_bytes() == before
 
 
-def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path, cpu: Device) -> None:
+def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("", encoding="ascii")
-    report = {"device": "", "lines": [], "seconds": {}}
     with pytest.raises(ImageError, match="it cannot be written"):
-        write_page(tmp_path / "out", tmp_path / "a.png", grey(RAMP), report, cpu)
+        prepare_folder(tmp_path / "out", tmp_path / "a.png")
+
+
+def test_a_folder_is_made(tmp_path: Path, cpu: Device) -> None:
+    folder = tmp_path / "new" / "out"
+    prepare_folder(folder, tmp_path / "a.png")
+    assert list(folder.iterdir()) == []
+    report = {"device": "", "lines": [], "seconds": {}}
+    assert write_page(folder, grey(RAMP), report, cpu) == (
+        folder / "page.png",
+        folder / "page.json",
+    )

@@ -67,7 +67,7 @@ def load_image(path: Path) -> Pixels:
         raise ImageError(name, "there is no such file") from None
     except UnidentifiedImageError:
         raise ImageError(name, "it is no image, or of an unknown kind", "give a PNG") from None
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    except (OSError, SyntaxError, ValueError, EOFError, NotImplementedError) as error:
         # Pillow raises all of these for damaged files; SyntaxError is what a broken PNG is to it.
         raise ImageError(name, f"it is damaged ({error})", "copy or download it again") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
