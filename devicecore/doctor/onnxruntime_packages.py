@@ -6,6 +6,7 @@ from importlib.metadata import packages_distributions, version
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from devicecore.doctor.diagnosis import Finding
 from devicecore.ort import ort_package
@@ -42,13 +43,18 @@ def find(case: Case) -> Iterator[Finding]:
     elif package is not None and recorded and package.distribution:
         (only,) = recorded
         names_differ = canonicalize_name(package.distribution) != canonicalize_name(only)
-        if names_differ or package.version != version(only):
+        if names_differ or _release(package.version) != _release(version(only)):
             yield Finding(
                 _NAME,
                 "the files of ONNX Runtime are those of another build than pip lists",
                 f"pip lists {_with_version(only)}; an import gets {package.label}",
                 f"pip install --force-reinstall --no-deps {only}",
             )
+
+
+def _release(text: str) -> str:
+    """Return *text* without what packagers add to it, such as ``".post1"``."""
+    return Version(text).base_version if text else ""
 
 
 def _with_version(name: str) -> str:

@@ -18,7 +18,7 @@ _OPENVINO = "OpenVINOExecutionProvider"
 _PREFIXES: Mapping[str, tuple[str, ...]] = {
     "TensorrtExecutionProvider": ("trt_",),
     "NvTensorRTRTXExecutionProvider": ("nv_",),
-    "CUDAExecutionProvider": ("cudnn_", "gpu_"),
+    "CUDAExecutionProvider": ("cudnn_",),
     "MIGraphXExecutionProvider": ("migraphx_",),
 }
 _OPENVINO_DEVICE = re.compile(

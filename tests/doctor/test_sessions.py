@@ -182,7 +182,7 @@ def test_a_name_that_only_a_plug_in_knows() -> None:
     [
         (CUDA, {"trt_fp16_enable": "1"}, "options of TensorrtExecutionProvider"),
         (TENSORRT, {"cudnn_conv_algo_search": "DEFAULT"}, "options of CUDAExecutionProvider"),
-        ("MIGraphXExecutionProvider", {"gpu_mem_limit": "1"}, "options of CUDAExecutionProvider"),
+        ("MIGraphXExecutionProvider", {"nv_x": "1"}, "options of NvTensorRTRTXExecutionProvider"),
     ],
 )
 def test_options_of_another_provider(provider: str, options: dict[str, str], said: str) -> None:
