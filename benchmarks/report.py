@@ -60,6 +60,7 @@ class Row:
 TORCH_LIBRARY = Peer("torch.library raw", "bench_peer_torch_library_raw")
 TORCH_OPS = Peer("torch.ops", "bench_peer_torch_ops")
 RUN = Peer("onnxruntime run", "bench_peer_onnxruntime_run")
+TINY_RUN = Peer("onnxruntime run", "bench_peer_onnxruntime_tiny")
 ROWS = (
     Row(
         "parse a name, cached",
@@ -107,6 +108,22 @@ ROWS = (
     ),
     Row("compute a callable, over the bare call", "bench_compute_callable", over="bench_bare_call"),
     Row("compute_async and wait", "bench_compute_async"),
+    # The gate is 0.85 of onnxruntime's own run, which took 3.9 µs where the gates were set.
+    Row("run a tiny model, checked, fresh result", "bench_onnx_tiny", gate=3.3, peers=(TINY_RUN,)),
+    Row("the same, tensors of torch", "bench_onnx_tiny_torch", gate=8.0, peers=(TINY_RUN,)),
+    Row(
+        "the same, values of onnxruntime",
+        "bench_onnx_tiny_value",
+        peers=(Peer("onnxruntime run_with_ort_values", "bench_peer_onnxruntime_tiny_value"),),
+    ),
+    Row(
+        "run a model with 12.6 MB out",
+        "bench_onnx_large",
+        peers=(
+            Peer("a copy in memory", "bench_peer_memory_copy"),
+            Peer("onnxruntime run", "bench_peer_onnxruntime_large"),
+        ),
+    ),
     Row("pick the live factory, cached", "bench_pick_cached", gate=0.10),
     Row(
         "import DeviceMgr and device_scope, over Python",

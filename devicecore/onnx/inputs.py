@@ -1,110 +1,65 @@
-"""What a model takes, and one clear error for what does not fit."""
+"""One clear error for what a model cannot take."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from attrs import frozen
-
 from devicecore.errors import ModelError
+from devicecore.onnx.arrays import describe
+from devicecore.onnx.ports import dimensions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# ONNX's element types that numpy has itself; the others are left to ONNX Runtime to judge.
-_DTYPES = {
-    "tensor(float)": "float32",
-    "tensor(double)": "float64",
-    "tensor(float16)": "float16",
-    "tensor(bool)": "bool",
-    **{
-        f"tensor({kind}{bits})": f"{kind}{bits}"
-        for kind in ("int", "uint")
-        for bits in (8, 16, 32, 64)
-    },
-}
+    from devicecore.onnx.arrays import Described
+    from devicecore.onnx.ports import Port
+
+_FIX = "give a numpy array, a torch tensor or an OrtValue"
 
 
-@frozen
-class Port:
-    """One input of a model.
+def check_inputs(
+    model: str, known: Mapping[str, Port], feeds: Mapping[str, Any], memory: str = "cpu"
+) -> dict[str, Described]:
+    """Look whether *feeds* are what the model takes, and return what is known of each.
 
-    Attributes:
-        name: Its name.
-        dtype: The numpy dtype that it takes; None if it takes something that numpy has not.
-        shape: Its dimensions: a number is fixed, anything else free. None if it takes any rank.
-        required: Whether it must be given.
-    """
+    Values that are no tensors are for ONNX Runtime to judge and are left out.
 
-    name: str
-    dtype: str | None
-    shape: tuple[int | str | None, ...] | None
-    required: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.name!r}: {self.dtype or 'other'} {_dimensions(self.shape)}"
-
-    def takes(self, array: np.ndarray[Any, Any]) -> bool:
-        """Return whether *array* has this dtype, rank and these fixed dimensions."""
-        if self.dtype is not None and array.dtype != self.dtype:
-            return False
-        if self.shape is None:
-            return True
-        return len(self.shape) == array.ndim and all(
-            wanted == given
-            for wanted, given in zip(self.shape, array.shape, strict=True)
-            if isinstance(wanted, int)
-        )
-
-
-def input_ports(session: Any) -> tuple[Port, ...]:
-    """Return the inputs of ONNX Runtime's *session*, those with a default value last."""
-    return (
-        *_ports(session.get_inputs(), required=True),
-        *_ports(session.get_overridable_initializers(), required=False),
-    )
-
-
-def check_inputs(model: str, ports: Iterable[Port], feeds: Mapping[str, Any]) -> None:
-    """Look whether *feeds* are what the model takes.
+    Args:
+        model: The model, for the message.
+        known: Its inputs, by name.
+        feeds: What is given, by the names of the inputs.
+        memory: Where tensors may lie besides the host's memory.
 
     Raises:
         ModelError: They are not; it says what is expected and what was given.
     """
-    known = {port.name: port for port in ports}
+    described: dict[str, Described] = {}
     for name, port in known.items():
         if name in feeds:
-            value = feeds[name]
-            if port.dtype is not None and not isinstance(value, np.ndarray):
-                given = f"a {type(value).__name__}"
-                raise ModelError(model, f"it takes {port}, given {given}", "give a numpy array")
-            if isinstance(value, np.ndarray) and not port.takes(value):
-                given = f"{value.dtype} {_dimensions(value.shape)}"
-                raise ModelError(model, f"it takes {port}, given {given}")
+            found = describe(feeds[name])
+            if found is not None:
+                _check(model, port, found, memory)
+                described[name] = found
+            elif port.element is not None:
+                given = f"a {type(feeds[name]).__name__}"
+                raise ModelError(model, f"it takes {port}, given {given}", _FIX)
         elif port.required:
             raise ModelError(model, f"it takes {port}, given {_names(feeds)}")
     if unknown := [name for name in feeds if name not in known]:
         expected = ", ".join(map(str, known.values()))
         raise ModelError(model, f"it takes {expected}, given also {_names(unknown)}")
+    return described
 
 
-def _ports(arguments: Iterable[Any], *, required: bool) -> list[Port]:
-    return [
-        Port(
-            argument.name,
-            _DTYPES.get(argument.type),
-            tuple(argument.shape) if argument.type in _DTYPES and argument.shape else None,
-            required,
-        )
-        for argument in arguments
-    ]
-
-
-def _dimensions(shape: Iterable[object] | None) -> str:
-    if shape is None:
-        return "of any shape"
-    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+def _check(model: str, port: Port, given: Described, memory: str) -> None:
+    if not port.takes(given):
+        said = f"{given.dtype} {dimensions(given.shape)}"
+        raise ModelError(model, f"it takes {port}, given {said}")
+    # ONNX Runtime knows by itself how it reaches its own values.
+    if given.kind == "torch" and given.memory not in ("cpu", memory):
+        where = "cpu" if memory == "cpu" else f"cpu or {memory}"
+        said = f"a tensor on {given.memory}"
+        raise ModelError(model, f"it takes {port} on {where}, given {said}", "move it there")
 
 
 def _names(names: Iterable[str]) -> str:

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from attrs import frozen
+from weakref import ref
 
 from devicecore.errors import ModelError, NotLiveError
 from devicecore.ledger import default_ledger
-from devicecore.onnx.inputs import Port, check_inputs, input_ports
+from devicecore.onnx.arrays import call_key, signature
+from devicecore.onnx.loaded import LoadedModel
 from devicecore.ort import CPU_PROVIDER, PRECISIONS, open_session
 from devicecore.ort.model_file import checked_model, described
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
     from devicecore.device import Device
+    from devicecore.onnx.binding import Call
     from devicecore.ort import OpenedSession, Precision
 
 _CONTAINER = "onnx"
 _READ_BYTES = 1 << 20
-
-
-@frozen
-class _Loaded:
-    """A model on one device."""
-
-    session: OpenedSession
-    ports: tuple[Port, ...]
 
 
 class OnnxModel:
@@ -71,6 +65,13 @@ class OnnxModel:
         self.model: bytes | Path = model if isinstance(model, bytes) else Path(model)
         self.precision: Precision = precision
         self.min_nodes = min_nodes
+        self._start()
+
+    def _start(self) -> None:
+        self._copies = 0
+        self._lock = threading.Lock()
+        # A quick way to what the devices hold, see `LoadedModel.idle`.
+        self._idle: dict[ref[Device], dict[Hashable, list[Call]]] = {}
 
     @property
     def name(self) -> str:
@@ -96,15 +97,28 @@ class OnnxModel:
             raise ModelError(checked, f"it cannot be read ({error.strerror})") from error
         return digest.hexdigest()
 
+    @property
+    def copies(self) -> int:
+        """How many arrays had to be copied in this process, as they could not be read as they lay.
+
+        Those that are not contiguous, or not aligned. Arrays of up to 16 KiB do not count: writing
+        them into a buffer costs less than telling ONNX Runtime where they are.
+        """
+        return self._copies
+
     def __call__(self, device: Device, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Run the model on *device*; use ``device.compute(model, feeds)``.
 
         Args:
             device: A device with a provider of ONNX Runtime.
-            feeds: A numpy array for each input, of its dtype and rank.
+            feeds: An array for each input, of its dtype and rank: of numpy, of torch or an
+                ``OrtValue``. Tensors of torch lie on the host, or on the card that the provider
+                computes on; gradients do not pass.
 
         Returns:
-            A numpy array for each output, in the model's order; a later call does not change it.
+            An array for each output, in the model's order; a later call does not change it. It is a
+            tensor of torch if an input is one, else an ``OrtValue`` if one is, else numpy's, and
+            lies on the card if an input does. Models with texts or sequences give numpy arrays.
 
         Raises:
             ModelError: The model is at fault, or *feeds* do not fit its inputs.
@@ -112,9 +126,21 @@ class OnnxModel:
             OutOfMemoryError: The device has too little memory.
             MissingDependencyError: ONNX Runtime is not installed.
         """
-        loaded = self._on(device)
-        check_inputs(self.name, loaded.ports, feeds)
-        return loaded.session.run(feeds)
+        values = [*feeds.values()]
+        try:
+            try:  # as `call_key`, without its call: that would be felt with a small model
+                key: tuple[Hashable, ...] = (*feeds, *map(signature, values))
+            except AttributeError:
+                key = call_key(feeds, values)
+            idle = self._idle[ref(device)][key]
+            call = idle.pop()
+        except (AttributeError, KeyError, IndexError):
+            idle, call = [], None
+        if call is None:
+            return self._on(device).run(feeds, self._count_copy)
+        outputs = call(values, self._count_copy)
+        idle.append(call)  # not after an error: nobody knows what that left bound
+        return outputs
 
     def why_not_on(self, device: Device) -> str:
         """Return why *device* cannot run models, or an empty string."""
@@ -131,11 +157,18 @@ class OnnxModel:
         """
         return self._on(device).session
 
-    def _on(self, device: Device) -> _Loaded:
+    def _on(self, device: Device) -> LoadedModel:
         key = (self.digest, self.precision, self.min_nodes, device.session)
-        return device.resource_mgr.lookup_or_create(_CONTAINER, key, lambda: self._load(device))
+        loaded = device.resource_mgr.lookup_or_create(_CONTAINER, key, lambda: self._load(device))
+        known = self._idle
+        known[ref(device, lambda gone: known.pop(gone, None))] = loaded.idle
+        return loaded
 
-    def _load(self, device: Device) -> _Loaded:
+    def _count_copy(self) -> None:
+        with self._lock:
+            self._copies += 1
+
+    def _load(self, device: Device) -> LoadedModel:
         spec = device.session
         if spec is None:
             reason = "ONNX Runtime has no provider for it"
@@ -145,7 +178,15 @@ class OnnxModel:
         if left and spec.provider != CPU_PROVIDER:
             reason = f"{spec.provider} does not take {left} of the {session.total_nodes} nodes"
             default_ledger().record(self.name, device.name, "CPU", reason)
-        return _Loaded(session, input_ports(session.session))
+        return LoadedModel(self.name, session)
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = ("_copies", "_lock", "_idle")
+        return {name: value for name, value in vars(self).items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
 
     def __repr__(self) -> str:
         return f"OnnxModel({self.name!r}, precision={self.precision!r}, min_nodes={self.min_nodes})"

@@ -86,6 +86,7 @@ class OpenedSession:
         spec: How it was opened.
         log: What ONNX Runtime said meanwhile.
         metadata: The texts that the model carries.
+        run_options: ONNX Runtime's options of a run: it prints nothing.
     """
 
     def __init__(
@@ -105,8 +106,8 @@ class OpenedSession:
         self._model = model
         self._min_nodes = min_nodes or 0.0
         self._output_names = [output.name for output in session.get_outputs()]
-        self._run_options = ort.RunOptions()
-        self._run_options.log_severity_level = _SILENT
+        self.run_options: Any = ort.RunOptions()
+        self.run_options.log_severity_level = _SILENT
         self._profile_lock = threading.Lock()
         self._nodes: Mapping[str, int] | None = None
         if can_record(ort):
@@ -136,14 +137,26 @@ class OpenedSession:
             OutOfMemoryError: The device has too little memory.
         """
         try:
-            values = self.session.run(self._output_names, feeds, self._run_options)
+            values = self.session.run(self._output_names, feeds, self.run_options)
         except Exception as error:  # its errors share no other base
-            raise running_error(error, self._model, self.spec) from error
+            raise self.run_error(error) from error
+        self.count_nodes()
+        return dict(zip(self._output_names, values, strict=True))
+
+    def run_error(self, error: Exception) -> DeviceCoreError:
+        """Return what to raise where ONNX Runtime raised *error* in a run of this session."""
+        return running_error(error, self._model, self.spec)
+
+    def count_nodes(self) -> None:
+        """Count the nodes of each provider, if that had to wait for the first run.
+
+        Raises:
+            NotLiveError: The provider took too few.
+        """
         if self._nodes is None:
             with self._profile_lock:
                 if self._nodes is None:
                     self._settle(profiled_nodes(self.session))
-        return dict(zip(self._output_names, values, strict=True))
 
     def _settle(self, nodes: Mapping[str, int]) -> None:
         """Take note of *nodes*, and refuse a session that does not do what it was opened for."""

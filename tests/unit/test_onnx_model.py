@@ -21,6 +21,7 @@ from devicecore.ort.tiny_model import expected_values, tiny_model
 
 pytest.importorskip("onnxruntime")
 X = np.array([[1, -2, 3, 0], [-1, 2, 0, 4]], np.float32)
+GIVE = "give a numpy array, a torch tensor or an OrtValue"
 
 
 def cpu_device() -> Device:
@@ -124,8 +125,8 @@ def test_a_model_pickles_without_its_session(device: Device, tmp_path: Path) -> 
         ({"x": X.astype("float64")}, "it takes 'x': float32 [2, 4], given float64 [2, 4]"),
         ({"x": X[0]}, "it takes 'x': float32 [2, 4], given float32 [4]"),
         ({"x": X[:1]}, "it takes 'x': float32 [2, 4], given float32 [1, 4]"),
-        ({"x": X.tolist()}, "it takes 'x': float32 [2, 4], given a list; give a numpy array"),
-        ({"x": None}, "it takes 'x': float32 [2, 4], given a NoneType; give a numpy array"),
+        ({"x": X.tolist()}, f"it takes 'x': float32 [2, 4], given a list; {GIVE}"),
+        ({"x": None}, f"it takes 'x': float32 [2, 4], given a NoneType; {GIVE}"),
     ],
     ids=["nothing", "other name", "one too many", "dtype", "rank", "size", "list", "None"],
 )

@@ -1,0 +1,140 @@
+"""A model's arrays, bound once for each signature of its inputs and used again by later calls."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from devicecore.onnx.feeding import feed
+from devicecore.onnx.results import result
+from devicecore.ort.bindings import HOST, bound_run, new_binding, takes_host_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from devicecore.onnx.arrays import Described, Kind
+    from devicecore.onnx.feeding import Feed
+    from devicecore.onnx.ports import Port
+    from devicecore.onnx.results import Result
+    from devicecore.ort import OpenedSession
+
+    Call = Callable[[Sequence[Any], Callable[[], None]], dict[str, Any]]
+
+
+def bound_call(
+    opened: OpenedSession,
+    inputs: Sequence[Port],
+    described: Mapping[str, Described],
+    outputs: Sequence[Port],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Call:
+    """Bind *opened* anew, for inputs of one signature; what this gives serves one call at a time.
+
+    Outputs are of the kind of the inputs: of torch if one of these is, else of ONNX Runtime if one
+    is, else of numpy. They lie on the card if an input does, and on the host otherwise.
+
+    Args:
+        opened: The session.
+        inputs: The inputs that are given.
+        described: What is known of them.
+        outputs: The outputs.
+        shapes: The shapes of those outputs that always have the same one.
+
+    Returns:
+        The function to call with the values of the inputs, and a function to be called for each of
+        them that has to be copied since it cannot be read as it lies. It gives the outputs.
+    """
+    kinds = {found.kind for found in described.values()}
+    cards = [found.memory for found in described.values() if found.memory.startswith("cuda")]
+    # A binding keeps ONNX Runtime's own values; they may be large and are not ours to keep.
+    gather = takes_host_memory(opened.spec) and "ort" not in kinds
+    native = new_binding(opened.session)
+    feeds = [feed(native, port, described[port.name], gather=gather) for port in inputs]
+    kind: Kind = "torch" if "torch" in kinds else "ort" if "ort" in kinds else "numpy"
+    results = {
+        port.name: result(
+            native,
+            port,
+            index,
+            kind=kind,
+            memory=cards[0] if cards else HOST,
+            shape=shapes.get(port.name),
+        )
+        for index, port in enumerate(outputs)
+    }
+    writes = [each.write for each in feeds if each.write]
+    if len(writes) == len(feeds) and not any(had.make_room for had in results.values()):
+        return _short(opened, native, writes, results)
+    return _full(
+        opened, native, feeds, results, card=cards[0] if cards else "", clears="ort" in kinds
+    )
+
+
+def _short(
+    opened: OpenedSession,
+    native: Any,
+    writes: Sequence[Callable[[Any], object]],
+    results: Mapping[str, Result],
+) -> Call:
+    """Return a call for small arrays, where each step of `_full` would be felt."""
+    run, options, error_of = bound_run(opened.session), opened.run_options, opened.run_error
+    takes = [(name, had.take) for name, had in results.items()]
+
+    def call(values: Sequence[Any], _copied: Callable[[], None]) -> dict[str, Any]:
+        try:
+            for write, value in zip(writes, values):  # noqa: B905 - one for each, by the signature
+                write(value)
+            run(native, options)
+        except Exception as error:  # its errors share no other base
+            raise error_of(error) from error
+        outputs = {}
+        for name, take in takes:
+            outputs[name] = take()
+        return outputs
+
+    return call
+
+
+def _full(
+    opened: OpenedSession,
+    native: Any,
+    feeds: Sequence[Feed],
+    results: Mapping[str, Result],
+    *,
+    card: str,
+    clears: bool,
+) -> Call:
+    run, options, error_of = bound_run(opened.session), opened.run_options, opened.run_error
+    binds = [each.bind for each in feeds]
+    rooms = [had.make_room for had in results.values() if had.make_room]
+    takes = [(name, had.take) for name, had in results.items()]
+
+    def call(values: Sequence[Any], copied: Callable[[], None]) -> dict[str, Any]:
+        try:
+            # The binding knows addresses only: what it reads has to live until the run is over.
+            held = [bind(value, copied) for bind, value in zip(binds, values, strict=True)]
+            for make_room in rooms:
+                make_room()
+            if card:
+                _wait_for_torch(card)
+            run(native, options)
+        except Exception as error:  # its errors share no other base
+            raise error_of(error) from error
+        del held
+        outputs = {name: take() for name, take in takes}
+        if clears:
+            native.clear_binding_inputs()
+        return outputs
+
+    return call
+
+
+def _wait_for_torch(card: str) -> None:
+    """Wait for what torch has queued on its current stream of *card*.
+
+    ONNX Runtime computes on a stream of its own and is done with it when a run returns. Its option
+    ``user_compute_stream`` would tie a session to one stream, and cannot name the default one.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.cuda.current_stream(card).synchronize()

@@ -1,0 +1,119 @@
+"""How each kind of array is bound to an input."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+
+from devicecore.ort.bindings import native_device_of, native_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from devicecore.onnx.arrays import Described
+    from devicecore.onnx.ports import Port
+
+# Up to this size, copying an array costs less than binding it.
+_SMALL_BYTES = 16384
+
+
+def is_small(shape: tuple[int, ...], dtype: str) -> bool:
+    """Return whether an array of numpy is copied in less time than it is bound."""
+    return prod(shape) * np.dtype(dtype).itemsize <= _SMALL_BYTES
+
+
+@frozen
+class Feed:
+    """How one input is given.
+
+    Attributes:
+        bind: Takes the array and a function to call if that has to be copied since it cannot be
+            read as it lies; returns what has to live until the run is over.
+        write: Takes the array and writes it into a buffer that is bound for good; None if there is
+            none.
+    """
+
+    bind: Callable[[Any, Callable[[], None]], object]
+    write: Callable[[Any], object] | None = None
+
+
+def feed(native: Any, port: Port, given: Described, *, gather: bool) -> Feed:
+    """Return how arrays like *given* are given to *port*.
+
+    Args:
+        native: ONNX Runtime's binding.
+        port: The input.
+        given: What is known of the arrays.
+        gather: Whether the provider reads what is bound anew at each run, so that a buffer may be
+            bound for good and small arrays be written into it.
+    """
+    if given.kind == "ort":
+        return _value(native, port)
+    assert port.element is not None  # texts are not bound
+    small = gather and port.element.in_numpy and is_small(given.shape, given.dtype)
+    if given.kind == "torch" and not (small and given.memory == "cpu"):
+        return _tensor(native, port, port.element.number, given)
+    return _small(native, port, given) if small else _array(native, port)
+
+
+def _small(native: Any, port: Port, given: Described) -> Feed:
+    buffer = np.empty(given.shape, given.dtype)
+    native.bind_input(port.name, buffer)
+    if given.kind == "numpy":
+        write: Callable[[Any], object] = partial(buffer.__setitem__, ...)
+    else:
+        torch = sys.modules["torch"]
+        with torch.inference_mode(mode=False):  # or it could be written in that mode only
+            copy_into_buffer = torch.from_numpy(buffer).copy_
+
+        def write(tensor: Any) -> object:
+            return copy_into_buffer(tensor.detach() if tensor.requires_grad else tensor)
+
+    return Feed(lambda array, _copied: write(array), write)
+
+
+def _array(native: Any, port: Port) -> Feed:
+    bind_input, name = native.bind_input, port.name
+
+    def bind(array: Any, copied: Callable[[], None]) -> object:
+        flags = array.flags
+        if not (flags.c_contiguous and flags.aligned):
+            array = np.array(array, order="C", copy=True)
+            copied()
+        bind_input(name, array)
+        return array
+
+    return Feed(bind)
+
+
+def _tensor(native: Any, port: Port, number: int, given: Described) -> Feed:
+    # By its address: DLPack would cost as much as a small model and refuses what needs a gradient.
+    bind_input, name, shape = native.bind_input, port.name, given.shape
+    device = native_device_of(given.memory)
+
+    def bind(tensor: Any, copied: Callable[[], None]) -> object:
+        size = tensor.element_size()
+        if tensor.data_ptr() % size or not tensor.is_contiguous() or tensor.is_neg():
+            tensor = tensor.detach().resolve_neg().contiguous()
+            if tensor.data_ptr() % size:
+                tensor = tensor.clone()
+            copied()
+        bind_input(name, device, number, shape, tensor.data_ptr())
+        return tensor
+
+    return Feed(bind)
+
+
+def _value(native: Any, port: Port) -> Feed:
+    bind_input, name = native.bind_ortvalue_input, port.name
+
+    def bind(value: Any, _copied: Callable[[], None]) -> object:
+        bind_input(name, native_value(value))
+        return value
+
+    return Feed(bind)
