@@ -1,5 +1,6 @@
-"""ONNX models as kernels: numpy arrays in and out, on whatever device ONNX Runtime reaches."""
+"""ONNX models as kernels: arrays in and out, on whatever device ONNX Runtime reaches."""
 
 from devicecore.onnx.model import OnnxModel
+from devicecore.onnx.session_options import session_options
 
-__all__ = ["OnnxModel"]
+__all__ = ["OnnxModel", "session_options"]

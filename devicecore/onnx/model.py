@@ -13,7 +13,7 @@ from devicecore.errors import ModelError, NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.onnx.arrays import call_key, signature
 from devicecore.onnx.loaded import LoadedModel
-from devicecore.ort import CPU_PROVIDER, PRECISIONS, open_session
+from devicecore.ort import CPU_PROVIDER, PRECISIONS, PROVIDERS, open_session
 from devicecore.ort.model_file import checked_model, described
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from devicecore.device import Device
     from devicecore.onnx.binding import Call
-    from devicecore.ort import OpenedSession, Precision
+    from devicecore.ort import OpenedSession, Precision, SessionSpec
 
 _CONTAINER = "onnx"
 _READ_BYTES = 1 << 20
@@ -39,9 +39,16 @@ class OnnxModel:
             provider, and some then take bf16.
         min_nodes: The share of the model's nodes, above 0 and up to 1, that the device itself must
             run; None takes any but none at all. What is left runs on the CPU and is in the ledger.
+        threads: Threads of a session; None for as many CPUs as affinity and the cgroup's quota
+            leave. Where that is fewer than the machine has, idle threads sleep instead of spinning.
+        provider_options: Further options by the name of the provider, such as
+            ``{"CUDAExecutionProvider": {"gpu_mem_limit": "2000000000"}}``; each device takes those
+            of its own.
+        session_options: Further configuration entries of the sessions, such as
+            ``{"session.disable_prepacking": "1"}``.
 
     Raises:
-        ValueError: *precision* or *min_nodes* is not one of these.
+        ValueError: An argument is not one of these; a provider is not known.
     """
 
     # What `DeviceMgr.compute` asks of a kernel: a model may be tried elsewhere, and its provider
@@ -55,6 +62,9 @@ class OnnxModel:
         *,
         precision: Precision = "f32",
         min_nodes: float | None = None,
+        threads: int | None = None,
+        provider_options: Mapping[str, Mapping[str, str]] | None = None,
+        session_options: Mapping[str, str] | None = None,
     ) -> None:
         if precision not in PRECISIONS:
             msg = f"precision is {precision!r}; it can be {' or '.join(map(repr, PRECISIONS))}"
@@ -62,9 +72,20 @@ class OnnxModel:
         if min_nodes is not None and not 0 < min_nodes <= 1:
             msg = f"min_nodes is {min_nodes!r}; it is a share of the nodes, above 0 and up to 1"
             raise ValueError(msg)
+        if threads is not None and threads < 1:
+            msg = f"threads is {threads}; it is a number from 1, or None"
+            raise ValueError(msg)
+        if unknown := [name for name in provider_options or {} if name not in PROVIDERS]:
+            msg = f"no provider is called {unknown[0]!r}; known are {', '.join(PROVIDERS)}"
+            raise ValueError(msg)
         self.model: bytes | Path = model if isinstance(model, bytes) else Path(model)
         self.precision: Precision = precision
         self.min_nodes = min_nodes
+        self.threads = threads
+        self.provider_options: dict[str, dict[str, str]] = {
+            provider: dict(options) for provider, options in (provider_options or {}).items()
+        }
+        self.session_options: dict[str, str] = dict(session_options or {})
         self._start()
 
     def _start(self) -> None:
@@ -158,11 +179,19 @@ class OnnxModel:
         return self._on(device).session
 
     def _on(self, device: Device) -> LoadedModel:
-        key = (self.digest, self.precision, self.min_nodes, device.session)
+        options = self._options_for(device.session)
+        key = (
+            *(self.digest, self.precision, self.min_nodes, self.threads, device.session),
+            tuple(sorted(options.items())),
+            tuple(sorted(self.session_options.items())),
+        )
         loaded = device.resource_mgr.lookup_or_create(_CONTAINER, key, lambda: self._load(device))
         known = self._idle
         known[ref(device, lambda gone: known.pop(gone, None))] = loaded.idle
         return loaded
+
+    def _options_for(self, spec: SessionSpec | None) -> dict[str, str]:
+        return self.provider_options.get(spec.provider, {}) if spec else {}
 
     def _count_copy(self) -> None:
         with self._lock:
@@ -173,7 +202,15 @@ class OnnxModel:
         if spec is None:
             reason = "ONNX Runtime has no provider for it"
             raise NotLiveError(device.name, "absent", reason, "choose a device that runs onnx")
-        session = open_session(self.model, spec, precision=self.precision, min_nodes=self.min_nodes)
+        session = open_session(
+            self.model,
+            spec,
+            precision=self.precision,
+            min_nodes=self.min_nodes,
+            threads=self.threads,
+            provider_options=self._options_for(spec),
+            session_options=self.session_options,
+        )
         left = session.total_nodes - session.live_nodes
         if left and spec.provider != CPU_PROVIDER:
             reason = f"{spec.provider} does not take {left} of the {session.total_nodes} nodes"

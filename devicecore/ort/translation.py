@@ -13,20 +13,38 @@ if TYPE_CHECKING:
 
     from devicecore.ort.spec import SessionSpec
 
-_CODE = re.compile(r"^.*\[ONNXRuntimeError\] : \d+ : \w+ : ")
+_CODE = re.compile(r"^.*\[ONNXRuntimeError\] : \d+ : \w+ : |^Error in execution: ")
 _PLACE = re.compile(r"^/\S+\.(?:cc|cpp|h):\d+ (?:.* was false\. |[^()]*\(.*?\) )(?=\S)")
+_FUNCTION = re.compile(r"\b\w+\.cc:\d+ \w+ ")
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|OUT_OF_MEMORY|Failed to allocate memory|bad_alloc|ALLOC_FAILED", re.IGNORECASE
 )
-_TOO_NEW = re.compile(r"opset \d+ is under development|Unsupported model IR version", re.IGNORECASE)
+# Two ways to be too new, each with the model's number and the runtime's.
+_TOO_NEW = {
+    "opset": re.compile(
+        r"Opset (\d+) is under development.*?(?:till opset (\d+)|$)", re.IGNORECASE
+    ),
+    "IR version": re.compile(
+        r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"
+    ),
+}
+_EXTERNAL = re.compile(r"External data|External initializer|external_data", re.IGNORECASE)
+_OPTION = re.compile(
+    r"unknown provider option|Invalid OpenVINO EP option|unknown option", re.IGNORECASE
+)
+_OF_THE_INPUTS = re.compile(r"invalid dimensions for input|Unexpected input data type|Invalid rank")
 # Classes that speak of the file, whatever provider it was meant for.
 _OF_THE_MODEL = frozenset({"InvalidGraph", "NoSuchFile", "NoModel"})
 
 
 def message_of(error: BaseException) -> str:
     """Return what *error* says, in one line, without codes and places in ONNX Runtime's source."""
-    text = " ".join(str(error).split())
-    return _PLACE.sub("", _CODE.sub("", text))
+    return _plain(str(error))
+
+
+def _plain(said: str) -> str:
+    text = " ".join(said.split())
+    return _FUNCTION.sub("", _PLACE.sub("", _CODE.sub("", text)))
 
 
 def opening_error(
@@ -43,8 +61,10 @@ def opening_error(
     text = message_of(error)
     if _OUT_OF_MEMORY.search(text):
         return OutOfMemoryError(spec.provider, text)
-    if _TOO_NEW.search(text):
-        return ModelError(model, f"it is too new ({text})", "pip install --upgrade onnxruntime")
+    if fault := _fault_of_the_file(model, str(error)):
+        return fault
+    if _OPTION.search(text):
+        return ModelError(model, text, "leave the option out, or spell it as this version does")
     if type(error).__name__ == "InvalidProtobuf":
         return ModelError(model, "it is no ONNX model, or cut short", "copy or download it again")
     if type(error).__name__ in _OF_THE_MODEL or spec.provider == CPU_PROVIDER:
@@ -53,11 +73,28 @@ def opening_error(
     return NotLiveError(spec.provider, "broken", " | ".join([text, *said]))
 
 
+def _fault_of_the_file(model: str, text: str) -> ModelError | None:
+    """Return what is wrong with the file, where ONNX Runtime says so in *text*."""
+    for what, pattern in _TOO_NEW.items():
+        if found := pattern.search(text):
+            most = f"up to {found[2]}" if found[2] else "older ones"
+            reason = f"it is too new: it is of {what} {found[1]}, this onnxruntime takes {most}"
+            fix = "pip install --upgrade onnxruntime, or export the model for an older version"
+            return ModelError(model, reason, fix)
+    if _EXTERNAL.search(text):
+        where = "the folder of the model's file, or the working directory for bytes"
+        reason = f"its weights in other files are missing, cut short or elsewhere ({_plain(text)})"
+        return ModelError(model, reason, f"put them into {where}, without links that leave it")
+    return None
+
+
 def running_error(error: BaseException, model: str, spec: SessionSpec) -> DeviceCoreError:
     """Return the error to raise where a run of *model* failed, inputs being as it declares them."""
     text = message_of(error)
     if _OUT_OF_MEMORY.search(text):
         return OutOfMemoryError(spec.provider, text)
-    if type(error).__name__ == "InvalidArgument" or spec.provider == CPU_PROVIDER:
+    # A bound run has the texts of a plain one, and no classes.
+    of_the_inputs = type(error).__name__ == "InvalidArgument" or _OF_THE_INPUTS.search(text)
+    if of_the_inputs or spec.provider == CPU_PROVIDER:
         return ModelError(model, text, "check the values of its inputs")
     return NotLiveError(spec.provider, "broken", text)

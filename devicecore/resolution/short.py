@@ -109,7 +109,7 @@ def get_providers(
                 found.name,
                 "absent",
                 f"{spec.provider} is a plug-in, which providers= does not reach",
-                "let devicecore.onnx.OnnxModel open the session",
+                "use devicecore.onnx.session_options(device), or devicecore.onnx.OnnxModel",
             )
     except DeviceCoreError as error:
         if strict:

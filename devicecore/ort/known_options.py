@@ -1,0 +1,81 @@
+"""Options that would be ignored, found before they are: ONNX Runtime takes most names in silence.
+
+The names that a version knows stand in its library, so no list of ours can be out of date.
+"""
+
+from __future__ import annotations
+
+import mmap
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from devicecore.errors import ModelError
+from devicecore.optional import require
+from devicecore.ort.package import provider_library
+from devicecore.ort.spec import CPU_PROVIDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from devicecore.ort.spec import SessionSpec
+
+_OPENVINO = "OpenVINOExecutionProvider"
+# Others raise an error themselves, as CUDA's and OpenVINO's do where they are built in.
+_IGNORES_UNKNOWN = frozenset({"WebGpuExecutionProvider"})
+
+
+def check_provider_options(model: str, spec: SessionSpec, options: Iterable[str]) -> None:
+    """Look whether the provider of *spec* takes *options*.
+
+    Raises:
+        ModelError: It would ignore one of them.
+    """
+    for name in options:
+        if spec.provider == CPU_PROVIDER:
+            raise _ignored(model, CPU_PROVIDER, name, "it has no options; see session_options")
+        if spec.provider == _OPENVINO and spec.is_plugin and name != "load_config":
+            fix = "it knows load_config, in JSON: {'CPU': {'CACHE_DIR': '...'}}"
+            raise _ignored(model, f"the plug-in of {_OPENVINO}", name, fix)
+        if spec.provider in _IGNORES_UNKNOWN and not _stands_in(_library_of(spec), name):
+            fix = "look for its name in the documentation of the installed version"
+            raise _ignored(model, spec.provider, name, fix)
+
+
+def check_session_options(model: str, names: Iterable[str]) -> None:
+    """Look whether ONNX Runtime takes the configuration entries *names*.
+
+    Those that begin with ``ep.`` are for providers, which may be plug-ins, and are let through.
+
+    Raises:
+        ModelError: It would ignore one of them.
+    """
+    for name in names:
+        if not name.startswith("ep.") and not _stands_in(_runtime(), name):
+            version = require("onnxruntime", extra="onnx").__version__
+            fix = "entries look like 'session.disable_prepacking'"
+            raise _ignored(model, f"onnxruntime {version}", name, fix)
+
+
+def _ignored(model: str, who: str, option: str, fix: str) -> ModelError:
+    return ModelError(model, f"{who} ignores the option {option!r}", fix)
+
+
+def _library_of(spec: SessionSpec) -> Path:
+    if spec.library is not None:
+        return Path(spec.library)
+    return provider_library(spec.provider) or _runtime()
+
+
+def _runtime() -> Path:
+    return Path(require("onnxruntime.capi.onnxruntime_pybind11_state", extra="onnx").__file__ or "")
+
+
+@cache
+def _stands_in(library: Path, name: str) -> bool:
+    """Return whether *name* is one of the texts in *library*."""
+    with (
+        library.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        return content.find(name.encode() + b"\0") >= 0
