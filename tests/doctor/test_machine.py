@@ -23,6 +23,7 @@ from devicecore.doctor import (
     thread_limits,
 )
 from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.ort import OrtPackage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -272,3 +273,57 @@ NAMES = {
     "opencv-system-libraries",
     "two-opencv-packages",
 }
+
+
+def record(folder: Path, name: str, version: str, module: str) -> None:
+    """Write what pip would, had it installed *name* into *folder*."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "top_level.txt").write_text(f"{module}\n")
+
+
+def test_two_builds_of_onnxruntime(findings: Findings, gpu_build: Build) -> None:
+    """What pip wrote is a fake; a slow test has two real builds."""
+    build = gpu_build()
+    record(build, "onnxruntime-gpu", "1.31.1", "onnxruntime")
+    found = named(findings(build), "two-onnxruntime-packages")
+    assert "onnxruntime-gpu 1.31.1; an import gets onnxruntime-gpu 1.31.1" in found["evidence"]
+    assert found["fix"] == (
+        "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"
+    )
+
+
+def test_the_files_of_another_build_than_pip_lists(findings: Findings, gpu_build: Build) -> None:
+    found = named(findings(gpu_build()), "two-onnxruntime-packages")
+    assert "an import gets onnxruntime-gpu 1.31.1, built for CUDA 13.0" in found["evidence"]
+    assert found["fix"] == "pip install --force-reinstall --no-deps onnxruntime"
+
+
+@needs_linux
+def test_opencv(findings: Findings, gpu_build: Build) -> None:
+    pytest.importorskip("cv2")
+    folder = gpu_build(cuda=["libGL.so.99"])
+    library = folder / "onnxruntime" / "capi" / "libonnxruntime_providers_cuda.so"
+    (folder / "cv2").mkdir()
+    (folder / "cv2" / "__init__.py").touch()
+    library.rename(folder / "cv2" / "cv2.abi3.so")
+    missing = named(findings(folder), "opencv-system-libraries")
+    assert "libGL.so.99" in missing["evidence"]
+    record(folder, "opencv-contrib-python", "4.8.0", "cv2")
+    two = named(findings(folder), "two-opencv-packages")
+    assert "opencv-contrib-python" in two["evidence"]
+
+
+@pytest.mark.parametrize(("capability", "count"), [("9.0", 1), ("8.0", 1), ("7.5", 0)])
+def test_cards_with_tf32(capability: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card is a fake, and so is the build for it."""
+    build = OrtPackage(Path(), "onnxruntime-gpu", "1.31.1", "13.0")
+    monkeypatch.setattr(reduced_precision, "ort_package", lambda: build)
+    card = PhysicalDevice(
+        "CUDA", 0, description="a card", details={"compute_capability": capability}
+    )
+    live = Liveness("live", "ran", devices=(card,))
+    found = list(reduced_precision.find(Case((candidate("CUDA", live, chosen=True),))))
+    assert len(found) == count
+    assert all(f"compute capability {capability}" in each.evidence for each in found)
