@@ -249,7 +249,13 @@ class FactoryRegistry:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(len(questions), "devicecore-examine") as threads:
-            list(threads.map(lambda question: self.liveness_of(*question), questions))
+            try:
+                list(threads.map(lambda question: self.liveness_of(*question), questions))
+            except KeyboardInterrupt:
+                from devicecore.liveness.isolation import stop_probes
+
+                stop_probes()  # or the threads would wait for the time-outs
+                raise
 
     def refresh(self) -> None:
         """Forget all evidence, so that the next question probes anew."""
@@ -331,10 +337,7 @@ class FactoryRegistry:
         return making.host_device(self, name_prefix)
 
     def build(self, registration: Registration) -> DeviceFactory:
-        """Return the factory of *registration*, imported and built once.
-
-        Whatever the import raises goes through.
-        """
+        """Return the factory of *registration*, built once; whatever its import raises goes on."""
         with self._lock:
             factory = self._factories.get(registration)
         if factory is None:

@@ -38,6 +38,10 @@ answer(job)
 """
 
 
+# The children that probe right now; one that was taken out by `stop_probes` says nothing.
+_running: set[subprocess.Popen[str]] = set()
+
+
 def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s: float) -> Report:
     """Ask in a thread of this process: it may hang, but it can still kill the process.
 
@@ -91,22 +95,43 @@ def _run(job: str, noise: Path, timeout_s: float) -> int | None:
             text=True,
             start_new_session=True,
         )
+        _running.add(child)
         try:
             child.communicate(job, timeout=timeout_s)
         except subprocess.TimeoutExpired:
             return None
         finally:
+            interrupted = child not in _running
+            _running.discard(child)
             _kill(child)
+    if interrupted:
+        msg = "the probe was interrupted"
+        raise InterruptedError(msg)
     return child.returncode
 
 
+def stop_probes() -> None:
+    """Stop every probe that runs in a child; who waits for one gets an InterruptedError.
+
+    For a person who has pressed Ctrl-C: the children have sessions of their own, so the terminal
+    does not reach them.
+    """
+    while _running:
+        with suppress(KeyError):  # it may just have ended
+            _kill_group(_running.pop())
+
+
 def _kill(child: subprocess.Popen[str]) -> None:
+    _kill_group(child)
+    child.wait()
+
+
+def _kill_group(child: subprocess.Popen[str]) -> None:
     with suppress(OSError):  # it and all it started may be gone already
         if hasattr(os, "killpg"):
             os.killpg(child.pid, signal.SIGKILL)
         else:
             child.kill()
-    child.wait()
 
 
 def _read(result: Path) -> Report | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -228,3 +229,38 @@ class TestAsking:
 
     def test_a_signal_has_a_name(self) -> None:
         assert signal.SIGSEGV.name in asked("Crashes").liveness.reason
+
+
+def test_ctrl_c_stops_a_probe_that_hangs_and_leaves_no_evidence(tmp_path: Path) -> None:
+    """Without that, the program would wait for the time-out, which is an hour here."""
+    code = """
+import os, signal, sys, threading
+from devicecore import FactoryRegistry, Registration
+from devicecore.liveness import isolation
+registry = FactoryRegistry()
+registry.register(Registration("NPU", "unruly:Hangs", 1, "unruly", "Hangs"))
+def press():
+    while not isolation._running:
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press, daemon=True).start()
+try:
+    registry.explain(deep=True)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([*sys.path, str(UNRULY)]),
+            "DEVICECORE_PROBE_TIMEOUT": "3600",
+            "DEVICECORE_CACHE_DIR": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert told.stdout.strip() == "interrupted"
+    assert list((tmp_path / "evidence").glob("*.json")) == []
