@@ -87,10 +87,10 @@ def resolve(
         return _first_live(source, chosen.names, framework, "the first live one of the list")
     if chosen.kind == "require":
         return _exactly(source, chosen.names[0], framework)
-    if request == AUTO:
+    parsed = DeviceName() if request == AUTO else source.parsed(request)
+    if parsed == DeviceName():  # nothing is said of the device
         types = tuple(automatic_types(source))
         return _first_live(source, types, framework, "the highest priority of what is live")
-    parsed = source.parsed(request)
     if (
         parsed.device_type in DEVICE_CLASSES
         and parsed.device_type not in source.registry.known_types

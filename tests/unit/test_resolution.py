@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devicecore import Device, FactoryRegistry, Liveness, resolve
+from devicecore import Device, DeviceName, FactoryRegistry, Liveness, resolve
 from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
 from devicecore.runtime import Runtime
 from devicecore.testing import FakeFactory
@@ -39,6 +39,13 @@ def test_auto_takes_the_best_live_one_and_keeps_the_reasons() -> None:
     assert [(each.name, each.state, each.fix) for each in found.rejected] == [
         ("MPS", "absent", "buy one")
     ]
+
+
+def test_a_name_that_says_nothing_is_auto() -> None:
+    for request in ("", "/", DeviceName()):
+        found = resolve(request, framework="torch", runtime=runtime())
+        assert found.device.name.endswith("CUDA:0")
+        assert "asked for" not in found.why
 
 
 def test_auto_asks_the_frameworks_apart() -> None:
