@@ -28,7 +28,9 @@ _TOO_NEW = {
         r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"
     ),
 }
-_EXTERNAL = re.compile(r"External data|External initializer|external_data", re.IGNORECASE)
+_EXTERNAL = re.compile(
+    r"External data|External initializer|external_data|cannot get file size", re.IGNORECASE
+)
 _OPTION = re.compile(
     r"unknown provider option|Invalid OpenVINO EP option|unknown option", re.IGNORECASE
 )

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from devicecore import config
 from devicecore.device import Device
 from devicecore.errors import ModelError
 from devicecore.onnx import OnnxModel
-from devicecore.ort import CPU_PROVIDER, SessionSpec
+from devicecore.ort import CPU_PROVIDER, SessionSpec, empty_value
+from devicecore.ort.tiny_model import expected_values, tiny_model
 
 ort = pytest.importorskip("onnxruntime")
 torch = pytest.importorskip("torch")
@@ -42,6 +44,13 @@ def negated(shape: list[Any], element: int = TensorProto.FLOAT) -> OnnxModel:
     )
 
 
+def as_array(result: Any) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = np.asarray(
+        result if type(result) is np.ndarray else result.numpy()
+    )
+    return found
+
+
 def summed() -> OnnxModel:
     kind = (TensorProto.FLOAT, ["n"])
     return built([helper.make_node("Add", ["a", "b"], ["y"])], {"a": kind, "b": kind}, {"y": kind})
@@ -63,7 +72,7 @@ def test_what_comes_out_is_of_the_kind_of_what_goes_in(
     for factor in (1, 2, 3):  # the first call learns, the second binds anew, the third uses that
         y = device.compute(model, {"x": make[kind](x * factor)})["y"]
         assert type(y) is {"numpy": np.ndarray, "torch": torch.Tensor, "ort": ort.OrtValue}[kind]
-        np.testing.assert_array_equal(np.asarray(y), -x * factor)
+        np.testing.assert_array_equal(as_array(y), -x * factor)
     assert model.copies == 0
 
 
@@ -82,7 +91,7 @@ def test_a_later_call_changes_no_earlier_result(
     inputs = [np.full(size, number, np.float32) for number in range(6)]
     results = [device.compute(model, {"x": make[kind](x)})["y"] for x in inputs]
     for x, y in zip(inputs, results, strict=True):
-        np.testing.assert_array_equal(np.asarray(y), -x)
+        np.testing.assert_array_equal(as_array(y), -x)
 
 
 @pytest.mark.parametrize("fixed", [True, False])
@@ -99,7 +108,7 @@ def test_a_result_outlives_its_session(kind: str, fixed: bool, device: Device) -
     device.close()
     del model
     gc.collect()
-    np.testing.assert_array_equal(np.asarray(y), -x)
+    np.testing.assert_array_equal(as_array(y), -x)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -200,7 +209,7 @@ def test_empty_arrays_and_scalars_go_through(
     x = np.ones(shape, np.float32)
     for _ in range(3):
         y = device.compute(model, {"x": x if kind == "numpy" else torch.from_numpy(x)})["y"]
-        np.testing.assert_array_equal(np.asarray(y), -x)
+        np.testing.assert_array_equal(as_array(y), -x)
 
 
 def test_kinds_can_be_mixed(device: Device) -> None:
@@ -216,7 +225,7 @@ def test_kinds_can_be_mixed(device: Device) -> None:
         for _ in range(3):
             y = device.compute(model, {"a": a, "b": b})["y"]
             assert type(y) is kind
-            np.testing.assert_array_equal(np.asarray(y), [2, 2, 2])
+            np.testing.assert_array_equal(as_array(y), [2, 2, 2])
 
 
 def test_the_order_of_the_feeds_does_not_matter(device: Device) -> None:
@@ -298,6 +307,45 @@ def test_threads_do_not_share_a_binding(size: int, device: Device) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.fixture(params=["nxrt_ep_cpu", "onnxruntime_ep_webgpu"])
+def plugin_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """A device of a plug-in; WebGPU's memory is not the host's."""
+    package = pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+    provider = "cpu_ep"
+    if request.param == "onnxruntime_ep_webgpu":
+        if not {"VK_ICD_FILENAMES", "VK_DRIVER_FILES"} & config.load().visible.keys():
+            pytest.skip("no Vulkan driver is set: VK_ICD_FILENAMES names none")
+        monkeypatch.setenv("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", "1")
+        provider = "WebGpuExecutionProvider"
+    spec = SessionSpec(provider, {}, 0, package.get_library_path())
+    return Device("/device:NPU:0", device_class="NPU", session=spec)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "ort"])
+def test_plugins_take_and_give_every_kind(kind: str, plugin_device: Device) -> None:
+    model = OnnxModel(tiny_model())
+    make: Any = {"numpy": np.copy, "torch": torch.tensor, "ort": ort.OrtValue.ortvalue_from_numpy}
+    x = np.array([[1, -2, 3, 0], [-1, 2, 0, 4]], np.float32)
+    expected = np.array(expected_values(), np.float32).reshape(2, 4)
+    feeds = [{"x": make[kind](x * factor)} for factor in range(1, 5)]
+    results = [plugin_device.compute(model, each)["y"] for each in feeds]
+    for factor, y in enumerate(results, 1):
+        np.testing.assert_allclose(as_array(y), expected * factor)
+
+
+def test_values_in_a_devices_own_memory_go_in(plugin_device: Device) -> None:
+    spec = plugin_device.session
+    assert spec is not None
+    model = OnnxModel(tiny_model())
+    model.session(plugin_device)
+    value = empty_value(spec, (2, 4), "float32")
+    value.update_inplace(np.ones((2, 4), np.float32))
+    assert value.device_name() == ("webgpu" if "WebGpu" in spec.provider else "cpu")
+    for _ in range(3):
+        y = plugin_device.compute(model, {"x": value})["y"]
+        np.testing.assert_allclose(y.numpy(), [[2, 0, 2, 5]] * 2)
 
 
 def test_a_model_does_not_keep_a_device_alive(device: Device) -> None:

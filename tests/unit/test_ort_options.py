@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from onnx.external_data_helper import set_external_data
+from packaging.version import Version
 
 from devicecore import config
 from devicecore.device import Device
@@ -159,8 +160,13 @@ def test_a_model_too_new_is_told_with_both_numbers(
         open_session(model_of(tmp_path, "", **versions), CPU)
 
 
-@pytest.mark.parametrize("where", ["../w.bin", "gone.bin", "short.bin", "link.bin", "absolute"])
+REFUSED = {"../w.bin", "link.bin", "absolute"}
+
+
+@pytest.mark.parametrize("where", ["gone.bin", "short.bin", *sorted(REFUSED)])
 def test_weights_that_cannot_be_had_are_told(where: str, tmp_path: Path) -> None:
+    if where in REFUSED and Version(ort.__version__) < Version("1.24"):
+        pytest.skip("this onnxruntime reads weights from anywhere")
     folder = tmp_path / "model"
     folder.mkdir()
     outside = tmp_path / "w.bin"
