@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
 Kind = Literal["numpy", "torch", "ort"]
 """Whose arrays: ``"numpy"``, ``"torch"`` or ``"ort"``."""
@@ -83,7 +83,7 @@ class Described:
 # What decides how an array is bound: those with equal ones are bound in the same way. It runs in C,
 # as small models spend a good part of a call here. Values of ONNX Runtime have no such attributes,
 # and arrays of numpy 1 no device.
-signature = attrgetter("dtype", "shape", "device")
+signature: Callable[[Any], Hashable] = attrgetter("dtype", "shape", "device")
 
 
 def call_key(feeds: Mapping[str, Any], values: Sequence[Any]) -> tuple[Hashable, ...]:

@@ -64,17 +64,19 @@ def feed(native: Any, port: Port, given: Described, *, gather: bool) -> Feed:
 def _small(native: Any, port: Port, given: Described) -> Feed:
     buffer = np.empty(given.shape, given.dtype)
     native.bind_input(port.name, buffer)
-    if given.kind == "numpy":
-        write: Callable[[Any], object] = partial(buffer.__setitem__, ...)
-    else:
-        torch = sys.modules["torch"]
-        with torch.inference_mode(mode=False):  # or it could be written in that mode only
-            copy_into_buffer = torch.from_numpy(buffer).copy_
-
-        def write(tensor: Any) -> object:
-            return copy_into_buffer(tensor.detach() if tensor.requires_grad else tensor)
-
+    write = _tensor_writer(buffer) if given.kind == "torch" else partial(buffer.__setitem__, ...)
     return Feed(lambda array, _copied: write(array), write)
+
+
+def _tensor_writer(buffer: Any) -> Callable[[Any], object]:
+    torch = sys.modules["torch"]
+    with torch.inference_mode(mode=False):  # or it could be written in that mode only
+        copy_into_buffer = torch.from_numpy(buffer).copy_
+
+    def write(tensor: Any) -> object:
+        return copy_into_buffer(tensor.detach() if tensor.requires_grad else tensor)
+
+    return write
 
 
 def _array(native: Any, port: Port) -> Feed:

@@ -35,7 +35,7 @@ class LoadedModel:
     def __init__(self, name: str, session: OpenedSession) -> None:
         self._name = name
         self.session = session
-        self.usable = True
+        self.usable: bool = True
         # The bindings that no call is using, by signature: the names and kinds of its arrays.
         self.idle: dict[Hashable, list[Call]] = {}
         # The shapes of outputs that are fixed, once a run has confirmed them: some models declare
