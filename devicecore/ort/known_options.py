@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _OPENVINO = "OpenVINOExecutionProvider"
 # Others raise an error themselves, as CUDA's and OpenVINO's do where they are built in.
 _IGNORES_UNKNOWN = frozenset({"WebGpuExecutionProvider"})
+# What every version knows. A library without it keeps its texts in another form, so that nothing
+# can be said of the others either.
+_ALWAYS_THERE = ("session.disable_prepacking", "preferredLayout")
 
 
 def check_provider_options(model: str, spec: SessionSpec, options: Iterable[str]) -> None:
@@ -73,9 +76,11 @@ def _runtime() -> Path:
 
 @cache
 def _stands_in(library: Path, name: str) -> bool:
-    """Return whether *name* is one of the texts in *library*."""
+    """Return whether *name* is one of the texts in *library*, or none of them can be read."""
     with (
         library.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
     ):
-        return content.find(name.encode() + b"\0") >= 0
+        texts = [text.encode() + b"\0" for text in (name, *_ALWAYS_THERE)]
+        found = [content.find(text) >= 0 for text in texts]
+    return found[0] or not any(found)

@@ -238,6 +238,16 @@ def test_the_order_of_the_feeds_does_not_matter(device: Device) -> None:
         assert device.compute(model, {"b": b, "a": a})["y"].tolist() == [2, 2]
 
 
+def test_a_model_without_inputs_runs(device: Device) -> None:
+    value = helper.make_tensor("v", TensorProto.FLOAT, [2], [1.0, 2.0])
+    nodes = [helper.make_node("Constant", [], ["y"], value=value)]
+    model = built(nodes, {}, {"y": (TensorProto.FLOAT, [2])})
+    for _ in range(3):
+        result = device.compute(model, {})["y"]
+        assert result.tolist() == [1, 2]
+        result[:] = 0
+
+
 def test_shapes_that_change_from_call_to_call_do_not_pile_up(device: Device) -> None:
     model = negated(["n"])
     for size in [*range(1, 100), *range(1, 100)]:

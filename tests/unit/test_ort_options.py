@@ -16,7 +16,7 @@ from devicecore.device import Device
 from devicecore.errors import ModelError, NotLiveError, OutOfMemoryError
 from devicecore.onnx import OnnxModel, session_options
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
-from devicecore.ort.known_options import check_provider_options
+from devicecore.ort.known_options import check_provider_options, check_session_options
 from devicecore.ort.tiny_model import expected_values, tiny_model
 
 ort = pytest.importorskip("onnxruntime")
@@ -69,6 +69,15 @@ def test_a_session_entry_that_would_be_ignored_is_an_error(device: Device) -> No
     wrong = OnnxModel(tiny_model(), session_options={"session.disable_prepaking": "1"})
     with pytest.raises(ModelError, match=r"onnxruntime \S+ ignores the option 'session.disable_p"):
         device.compute(wrong, {"x": X})
+
+
+def test_a_library_whose_texts_cannot_be_read_refuses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = tmp_path / "packed.so"
+    packed.write_bytes(b"\x7fELF" + bytes(range(256)))
+    monkeypatch.setattr("devicecore.ort.known_options._runtime", lambda: packed)
+    check_session_options("m", ["session.anything"])
 
 
 def test_models_with_other_options_have_other_sessions(device: Device) -> None:
