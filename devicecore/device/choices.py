@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import DeviceGoneError, RefusedCallError
+from devicecore.errors import RefusedCallError
 from devicecore.kernels import Kernel, fitting_kernels, refusals
 
 if TYPE_CHECKING:
@@ -14,18 +14,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SESSION = ""
 """The session of stateful kernels that are run by their operation's name."""
-
-
-class NoChoices(dict[Any, Any]):
-    """The choices of a device that is gone: each look-up says so."""
-
-    def __init__(self, device: str, reason: str) -> None:
-        super().__init__()
-        self.device = device
-        self.reason = reason
-
-    def __missing__(self, key: object) -> NoReturn:
-        raise DeviceGoneError(self.device, self.reason)
 
 
 def function_for(device: Device, kernel: Any) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from devicecore.config import effective_cpu_count
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality
 from devicecore.device.cards import cards_of_process
-from devicecore.device.choices import DEFAULT_SESSION, NoChoices, function_for
+from devicecore.device.choices import DEFAULT_SESSION, function_for
 from devicecore.errors import (
     DeviceGoneError,
     InvalidDeviceNameError,
@@ -181,8 +181,8 @@ class Device:
             OutOfMemoryError: The device has too little memory left.
         """
         try:
-            function = self._choices[kernel]
-        except (KeyError, TypeError):  # new, or a callable that cannot be a key
+            function = self._choices.get(kernel)
+        except TypeError:  # a callable that cannot be a key
             function = None
         try:
             if function is None:
@@ -262,14 +262,15 @@ class Device:
     def _choose(self, kernel: Any) -> Callable[..., Any]:
         if self._gone:
             raise DeviceGoneError(self.name, self._gone)
+        if not isinstance(kernel, (str, Kernel)):  # there may be any number of other callables
+            return function_for(self, kernel)
         generation = self.kernel_registry.generation
         function = function_for(self, kernel)
-        if isinstance(kernel, (str, Kernel)):  # of other callables there may be any number
-            self.kernel_registry.watch(self)
-            with self._lock:
-                # A change meanwhile has cleared the choices; this one then serves this call only.
-                if generation == self.kernel_registry.generation and not self._gone:
-                    self._choices[kernel] = function
+        self.kernel_registry.watch(self)
+        with self._lock:
+            # A change meanwhile has cleared the choices; this one then serves this call only.
+            if generation == self.kernel_registry.generation and not self._gone:
+                self._choices[kernel] = function
         return function
 
     def turn_of(self, kernel: Kernel) -> AbstractContextManager[object]:
@@ -340,7 +341,7 @@ class Device:
         with self._lock:
             if not self._gone:
                 self._gone = reason
-                self._choices = NoChoices(self.name, reason)
+                self._choices = {}
 
     def lose(self, reason: str) -> None:
         """Retire this device and all others on its card, since the card does not answer."""
