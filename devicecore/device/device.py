@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -236,12 +237,10 @@ class Device:
                 threads = self._threads or effective_cpu_count()
                 self._pool = TaskPool(threads, f"{self.device_type}:{self.parsed_name.index}")
             pool = self._pool
-        try:
-            if pool is not None:
+        if pool is not None:
+            with suppress(RuntimeError):  # closed in between
                 pool.submit(call, future)
                 return
-        except RuntimeError:  # closed in between
-            pass
         if future.set_running_or_notify_cancel():
             future.set_exception(DeviceGoneError(self.name, self._gone))
 
@@ -264,12 +263,12 @@ class Device:
             raise DeviceGoneError(self.name, self._gone)
         if not isinstance(kernel, (str, Kernel)):  # there may be any number of other callables
             return function_for(self, kernel)
-        generation = self.kernel_registry.generation
+        registry, generation = self.kernel_registry, self.kernel_registry.generation
         function = function_for(self, kernel)
-        self.kernel_registry.watch(self)
+        registry.watch(self)
         with self._lock:
             # A change meanwhile has cleared the choices; this one then serves this call only.
-            if generation == self.kernel_registry.generation and not self._gone:
+            if generation == registry.generation and not self._gone:
                 self._choices[kernel] = function
         return function
 
