@@ -7,7 +7,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import frozen
+from attrs import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,30 +21,40 @@ class Mark(Protocol):
         """Wait until the card is there."""
 
 
-@frozen
+@define(eq=False)
 class Queued:
     """A call whose work the card has not finished yet.
 
     Attributes:
         future: What its caller waits for.
         result: What the call returned.
-        mark: The place in the stream after its work.
+        mark: The place in the stream after its work; None once it was reached.
         late: Turns an error that the card reports only now into the one that the caller gets.
     """
 
     future: Future[Any]
     result: Any
-    mark: Mark
+    mark: Mark | None
     late: Callable[[Exception], Exception]
 
     def settle(self) -> None:
-        """Wait for the card, then complete the future; its callbacks run here."""
+        """Wait for the card, then complete the future; its callbacks run here.
+
+        The mark goes first: whoever waits may end the program at once, and a driver's event that
+        is freed in a thread while Python ends aborts the process.
+        """
+        failed = None
+        mark, self.mark = self.mark, None
         try:
-            self.mark.synchronize()
+            if mark is not None:
+                mark.synchronize()
         except Exception as error:  # noqa: BLE001 - a driver may raise anything
-            self.future.set_exception(self.late(error))
-        else:
+            failed = self.late(error)
+        del mark
+        if failed is None:
             self.future.set_result(self.result)
+        else:
+            self.future.set_exception(failed)
 
 
 class Completion:
@@ -85,11 +95,11 @@ class Completion:
                 self._closed = True
                 self._queue.put(None)
 
-    def close(self) -> None:
-        """Let the thread finish what is queued, and wait for it."""
+    def close(self, timeout_s: float | None = None) -> None:
+        """Let the thread finish what is queued, and wait for it, *timeout_s* at most."""
         self.stop()
         if threading.current_thread() is not self._thread:
-            self._thread.join()
+            self._thread.join(timeout_s)
 
 
 def _serve(queue: SimpleQueue[Queued | None], prepare: Callable[[], object]) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # A thread that waits for these lets its CPU go; the other backends wait that way by themselves.
 _BLOCKING = {"cuda": {"blocking": True}}
+# How long a program that ends waits for a card that may hang.
+_PATIENCE_S = 30.0
 
 
 class TorchDevice(Device):
@@ -48,6 +50,7 @@ class TorchDevice(Device):
         self._index = int(ordinal or 0)
         self._cap = cap
         self._completion: Completion | None = None
+        self._farewell: weakref.finalize[..., TorchDevice] | None = None
         super().__init__(name, torch_device=torch_device, **facts)
 
     @classmethod
@@ -109,7 +112,8 @@ class TorchDevice(Device):
                 )
                 name = f"{self.device_type}:{self.parsed_name.index}"
                 self._completion = Completion(name, prepare)
-                weakref.finalize(self, self._completion.stop).atexit = False
+                # At the end of the program too: a thread that is inside the driver then aborts it.
+                self._farewell = weakref.finalize(self, self._completion.close, _PATIENCE_S)
             return self._completion
 
     def device_error(self, error: Exception) -> DeviceError | None:
@@ -217,5 +221,7 @@ class TorchDevice(Device):
 
     def after_fork(self) -> None:
         """Start anew in a forked child, or retire; the waiting thread stayed in the parent."""
-        self._completion = None
+        if self._farewell is not None:
+            self._farewell.detach()
+        self._completion = self._farewell = None
         super().after_fork()
