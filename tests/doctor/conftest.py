@@ -6,16 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from devicecore.optional import package_dir
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-ROOT = Path(__file__).parents[2]
 PROGRAM = """\
 import json, sys
 from attrs import asdict
@@ -27,19 +29,31 @@ print(json.dumps({"findings": found, "imported": imported}))
 """
 
 
+@pytest.fixture(scope="session")
+def our_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with our packages and nothing else that may be installed beside them."""
+    folder = tmp_path_factory.mktemp("packages")
+    for name in ("devicecore", "devicecore_factories"):
+        package = package_dir(name)
+        assert package is not None
+        (folder / name).symlink_to(package, target_is_directory=True)
+    return folder
+
+
 @pytest.fixture
-def findings() -> Callable[..., list[dict[str, str]]]:
+def findings(our_packages: Path) -> Callable[..., list[dict[str, str]]]:
     """Return a function that makes all diagnoses in a process with other folders on its path."""
-    return _findings
+    return partial(_findings, our_packages)
 
 
 def _findings(
+    packages: Path,
     *folders: Path,
     sessions: Any = (),
     python: Path | str = sys.executable,
     environment: Mapping[str, str] | None = None,
 ) -> list[dict[str, str]]:
-    path = os.pathsep.join(map(str, [*folders, ROOT, ROOT / "factories"]))
+    path = os.pathsep.join(map(str, [*folders, packages]))
     told = subprocess.run(
         [python, "-c", PROGRAM, json.dumps(list(sessions))],
         env={**os.environ, "PYTHONPATH": path, **(environment or {})},
