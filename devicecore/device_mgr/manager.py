@@ -19,6 +19,7 @@ from devicecore.errors import (
 )
 from devicecore.fork import rearm_after_fork
 from devicecore.names import DeviceName, spelled
+from devicecore.resources import DEFAULT_CONTAINER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -286,7 +287,7 @@ class DeviceMgr:
     def clear_containers(self, containers: Sequence[str] = ()) -> None:
         """Drop the cached state of all devices, of the named containers or of the default one."""
         for device in self.list_devices():
-            for container in containers or ("localhost",):
+            for container in containers or (DEFAULT_CONTAINER,):
                 device.resource_mgr.clear(container)
 
     def close(self) -> None:

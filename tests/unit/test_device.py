@@ -24,16 +24,6 @@ from devicecore.names import DeviceName
 from devicecore.ort import SessionSpec
 
 
-@pytest.fixture
-def registry() -> KernelRegistry:
-    return KernelRegistry()
-
-
-@pytest.fixture
-def device(registry: KernelRegistry) -> Device:
-    return Device("/job:localhost/replica:0/task:0/device:NPU:0", registry=registry)
-
-
 def put(registry: KernelRegistry, function: Any, **fields: Any) -> Kernel:
     made = Kernel("op", function, "NPU", **fields)
     registry.register(made)

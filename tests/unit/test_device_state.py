@@ -13,16 +13,6 @@ from devicecore.errors import UnknownResourceError
 from devicecore.kernels import Kernel, KernelRegistry
 
 
-@pytest.fixture
-def registry() -> KernelRegistry:
-    return KernelRegistry()
-
-
-@pytest.fixture
-def device(registry: KernelRegistry) -> Device:
-    return Device("/job:localhost/replica:0/task:0/device:NPU:0", registry=registry)
-
-
 def put(registry: KernelRegistry, function: Any, **fields: Any) -> Kernel:
     made = Kernel("op", function, "NPU", **fields)
     registry.register(made)
