@@ -29,6 +29,7 @@ _VISIBILITY = (
     "VK_DRIVER_FILES",
 )
 
+_CACHE_MIB = 4096
 _SECRET = ("TOKEN", "SECRET", "PASS", "KEY", "CREDENTIAL", "AUTH", "COOKIE", "DSN")
 _SHORTEST_SECRET = 6  # a shorter value, such as "1", stands in other texts too
 
@@ -39,6 +40,8 @@ class Config:
 
     Attributes:
         cache_dir: Folder for evidence and compiled engines (``DEVICECORE_CACHE_DIR``).
+        cache_bytes: How much the compiled engines may take, in bytes; the variable counts MiB
+            (``DEVICECORE_CACHE_MIB``).
         prefer: Device types that go first, in this order, whatever their priority
             (``DEVICECORE_PREFER``, separated by commas).
         exclude: Device types that are never loaded nor probed (``DEVICECORE_EXCLUDE``).
@@ -49,6 +52,7 @@ class Config:
     """
 
     cache_dir: Path
+    cache_bytes: int
     prefer: tuple[str, ...]
     exclude: frozenset[str]
     probe_timeout_s: float | None
@@ -65,6 +69,7 @@ def load() -> Config:
     environment = os.environ
     return Config(
         cache_dir=_cache_dir(environment.get("DEVICECORE_CACHE_DIR", "")),
+        cache_bytes=_mebibytes(environment.get("DEVICECORE_CACHE_MIB", "")),
         prefer=_types(environment.get("DEVICECORE_PREFER", "")),
         exclude=_excluded(environment.get("DEVICECORE_EXCLUDE", "")),
         probe_timeout_s=_seconds(environment.get("DEVICECORE_PROBE_TIMEOUT", "")),
@@ -114,6 +119,12 @@ def _cache_dir(chosen: str) -> Path:
         return Path(chosen).expanduser()
     except RuntimeError:  # "~nobody"
         raise ConfigurationError("DEVICECORE_CACHE_DIR", chosen, "the path of a folder") from None
+
+
+def _mebibytes(text: str) -> int:
+    if text and not text.isdecimal():
+        raise ConfigurationError("DEVICECORE_CACHE_MIB", text, "a number of MiB, from 0")
+    return int(text or _CACHE_MIB) << 20
 
 
 def _excluded(text: str) -> frozenset[str]:

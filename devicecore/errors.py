@@ -218,6 +218,27 @@ class ModelError(DeviceCoreError, ValueError):
         return (f"the model {self.path!r} cannot be used: {self.reason}", self.fix)
 
 
+class EngineCacheError(DeviceCoreError, OSError):
+    """Engines cannot be kept in the folder that they should be kept in, or not safely.
+
+    Attributes:
+        folder: The folder.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, folder: str, reason: str) -> None:
+        self.folder = folder
+        self.reason = reason
+        super().__init__(folder, reason)
+
+    def _parts(self) -> tuple[str, ...]:
+        return (
+            f"the folder of compiled engines, {self.folder}, {self.reason}",
+            "models run without it, and build their engines at each start",
+            "set DEVICECORE_CACHE_DIR to a folder of your own, or open models with cache='none'",
+        )
+
+
 class FallbackForbiddenError(DeviceCoreError, RuntimeError):
     """Something would have moved to another device, and the ledger does not allow it.
 

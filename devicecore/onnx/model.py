@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from devicecore.errors import ModelError, NotLiveError
+from devicecore.errors import NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.onnx.arrays import call_key, signature
 from devicecore.onnx.loaded import LoadedModel
-from devicecore.ort import CPU_PROVIDER, PRECISIONS, PROVIDERS, open_session
-from devicecore.ort.model_file import checked_model, described
+from devicecore.ort import CACHE_POLICIES, CPU_PROVIDER, PRECISIONS, PROVIDERS, open_session
+from devicecore.ort.model_digest import model_digest
+from devicecore.ort.model_file import described
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from devicecore.device import Device
     from devicecore.onnx.binding import Call
-    from devicecore.ort import OpenedSession, Precision, SessionSpec
+    from devicecore.ort import CachePolicy, OpenedSession, Precision, SessionSpec
 
 _CONTAINER = "onnx"
-_READ_BYTES = 1 << 20
 
 
 class OnnxModel:
@@ -46,6 +45,9 @@ class OnnxModel:
             of its own.
         session_options: Further configuration entries of the sessions, such as
             ``{"session.disable_prepacking": "1"}``.
+        cache: Which engines are kept for the next process, in a folder for each model, provider,
+            version, device, precision and set of options: ``"engines"`` those that providers
+            compile, ``"all"`` also what ONNX Runtime optimises for the CPU, ``"none"`` none.
 
     Raises:
         ValueError: An argument is not one of these; a provider is not known.
@@ -65,6 +67,7 @@ class OnnxModel:
         threads: int | None = None,
         provider_options: Mapping[str, Mapping[str, str]] | None = None,
         session_options: Mapping[str, str] | None = None,
+        cache: CachePolicy = "engines",
     ) -> None:
         if precision not in PRECISIONS:
             msg = f"precision is {precision!r}; it can be {' or '.join(map(repr, PRECISIONS))}"
@@ -74,6 +77,9 @@ class OnnxModel:
             raise ValueError(msg)
         if threads is not None and threads < 1:
             msg = f"threads is {threads}; it is a number from 1, or None"
+            raise ValueError(msg)
+        if cache not in CACHE_POLICIES:
+            msg = f"cache is {cache!r}; it can be {' or '.join(map(repr, CACHE_POLICIES))}"
             raise ValueError(msg)
         if unknown := [name for name in provider_options or {} if name not in PROVIDERS]:
             msg = f"no provider is called {unknown[0]!r}; known are {', '.join(PROVIDERS)}"
@@ -86,6 +92,7 @@ class OnnxModel:
             provider: dict(options) for provider, options in (provider_options or {}).items()
         }
         self.session_options: dict[str, str] = dict(session_options or {})
+        self.cache: CachePolicy = cache
         self._start()
 
     def _start(self) -> None:
@@ -101,22 +108,12 @@ class OnnxModel:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the model, in hexadecimal digits; read once.
+        """The SHA-256 of the model and of its weights in other files; read once.
 
         Raises:
             ModelError: The file cannot be read or is plainly no model.
         """
-        checked = checked_model(self.model)
-        if isinstance(checked, bytes):
-            return sha256(checked).hexdigest()
-        digest = sha256()
-        try:
-            with Path(checked).open("rb") as file:
-                while chunk := file.read(_READ_BYTES):
-                    digest.update(chunk)
-        except OSError as error:
-            raise ModelError(checked, f"it cannot be read ({error.strerror})") from error
-        return digest.hexdigest()
+        return model_digest(self.model)
 
     @property
     def copies(self) -> int:
@@ -145,6 +142,7 @@ class OnnxModel:
             ModelError: The model is at fault, or *feeds* do not fit its inputs.
             NotLiveError: The device has no provider, or it does not work.
             OutOfMemoryError: The device has too little memory.
+            EngineCacheError: The folder for engines cannot be used; see *cache*.
             MissingDependencyError: ONNX Runtime is not installed.
         """
         values = [*feeds.values()]
@@ -174,6 +172,7 @@ class OnnxModel:
             ModelError: The model is at fault.
             NotLiveError: The device has no provider, or it does not work.
             OutOfMemoryError: The device has too little memory.
+            EngineCacheError: The folder for engines cannot be used; see *cache*.
             MissingDependencyError: ONNX Runtime is not installed.
         """
         return self._on(device).session
@@ -210,6 +209,9 @@ class OnnxModel:
             threads=self.threads,
             provider_options=self._options_for(spec),
             session_options=self.session_options,
+            cache=self.cache,
+            device=f"{device.device_type} {device.attributes.description}",
+            digest=self.digest,
         )
         left = session.total_nodes - session.live_nodes
         if left and spec.provider != CPU_PROVIDER:

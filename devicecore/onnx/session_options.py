@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import NotLiveError
 from devicecore.optional import require
-from devicecore.ort.session import add_provider, new_options
+from devicecore.ort.creation import add_provider, new_options
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:

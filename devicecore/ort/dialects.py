@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal
 
+from attrs import frozen
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -16,31 +18,85 @@ Precision = Literal["f32", "default"]
 PRECISIONS: tuple[Precision, ...] = ("f32", "default")
 
 
+OPENVINO = "OpenVINOExecutionProvider"
+_CUDA = "CUDAExecutionProvider"
+
+
+@frozen
+class EngineOptions:
+    """How a provider is told where to keep its engines.
+
+    Attributes:
+        folders: The options that take the folder; the first one is the engine's.
+        switch: The option that has to be "1" besides; empty if there is none.
+        is_slow: Whether a build takes minutes.
+        is_sealed: Whether a session leaves the files as they are once it is open.
+    """
+
+    folders: tuple[str, ...]
+    switch: str = ""
+    is_slow: bool = False
+    is_sealed: bool = True
+
+    def for_folder(self, folder: str) -> dict[str, str]:
+        """Return the options that make the provider keep its engines in *folder*."""
+        switched = {self.switch: "1"} if self.switch else {}
+        return switched | dict.fromkeys(self.folders, folder)
+
+
+# The plug-in of OpenVINO takes the folder inside its ``load_config``, see `provider_options`.
+ENGINE_OPTIONS: dict[str, EngineOptions] = {
+    "TensorrtExecutionProvider": EngineOptions(
+        ("trt_engine_cache_path", "trt_timing_cache_path"),
+        "trt_engine_cache_enable",
+        is_slow=True,
+        is_sealed=False,
+    ),
+    "NvTensorRTRTXExecutionProvider": EngineOptions(
+        ("nv_runtime_cache_path",), is_slow=True, is_sealed=False
+    ),
+    "CoreMLExecutionProvider": EngineOptions(("ModelCacheDirectory",), is_slow=True),
+    OPENVINO: EngineOptions(("cache_dir",)),
+}
+
+
 def provider_options(
-    spec: SessionSpec, precision: Precision, metadata: Mapping[str, str]
+    spec: SessionSpec, precision: Precision, metadata: Mapping[str, str], engines: str = ""
 ) -> dict[str, str]:
-    """Return the options of *spec*, with *precision* added where they leave it open.
+    """Return the options of *spec*, with *precision* and *engines* where they leave them open.
 
     Args:
         spec: How the session is opened.
         precision: What is asked for.
         metadata: What the provider says of its device; empty for a provider without EpDevices.
+        engines: The folder where the provider keeps its engines; empty to keep none.
     """
     options = dict(spec.options)
-    if spec.provider == "CUDAExecutionProvider":
+    if spec.provider == OPENVINO and spec.is_plugin:
+        return _openvino_plugin(options, precision, metadata.get("ov_device", "CPU"), engines)
+    if engines:
+        options = ENGINE_OPTIONS[spec.provider].for_folder(engines) | options
+    if spec.provider == _CUDA:
         # An exhaustive search, its default, runs anew for each shape: seconds for a text of its own
         # width, where the heuristic finds the same kernels at once.
         options.setdefault("cudnn_conv_algo_search", "HEURISTIC")
-    if precision == "default":
-        return options
-    if spec.provider == "CUDAExecutionProvider":
-        options.setdefault("use_tf32", "0")
-    elif spec.provider == "OpenVINOExecutionProvider" and spec.is_plugin:
-        # The plug-in ignores every other option, and its default is bf16 where the CPU has it.
-        config = json.loads(options.get("load_config") or "{}")
-        own = config.setdefault(metadata.get("ov_device", "CPU"), {})
-        own.setdefault("INFERENCE_PRECISION_HINT", "f32")
-        options["load_config"] = json.dumps(config)
-    elif spec.provider == "OpenVINOExecutionProvider":
-        options.setdefault("precision", "FP32")
+    if precision == "f32" and spec.provider in _IN_FLOAT32:
+        key, value = _IN_FLOAT32[spec.provider]
+        options.setdefault(key, value)
     return options
+
+
+_IN_FLOAT32 = {_CUDA: ("use_tf32", "0"), OPENVINO: ("precision", "FP32")}
+
+
+def _openvino_plugin(
+    options: dict[str, str], precision: Precision, device: str, engines: str
+) -> dict[str, str]:
+    """Return *options* in the words of OpenVINO's plug-in: it ignores all but ``load_config``."""
+    config = json.loads(options.get("load_config") or "{}")
+    own = config.setdefault(device, {})
+    if precision == "f32":  # its default is bf16 where the CPU has it
+        own.setdefault("INFERENCE_PRECISION_HINT", "f32")
+    if engines:
+        own.setdefault("CACHE_DIR", engines)
+    return options | {"load_config": json.dumps(config)} if own else options

@@ -14,6 +14,7 @@ from devicecore.liveness import Liveness
 from devicecore.optional import require
 from devicecore.ort.libraries import install_hint, libraries_named_in, missing_libraries
 from devicecore.ort.log_capture import captured_log
+from devicecore.ort.opening import open_session
 from devicecore.ort.package import (
     how_to_install,
     is_built_in,
@@ -25,7 +26,6 @@ from devicecore.ort.package import (
     why_missing,
 )
 from devicecore.ort.providers import Provider, provider_named
-from devicecore.ort.session import open_session
 from devicecore.ort.spec import CPU_PROVIDER, SessionSpec
 from devicecore.ort.tiny_model import (
     COLUMNS,

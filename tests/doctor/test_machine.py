@@ -174,7 +174,7 @@ def test_all_the_cpus_of_the_machine_are_no_limit(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("place", "said"),
-    [("file", "is no folder"), ("file/below", "a file"), ("open", "by everybody"), ("new", "")],
+    [("file", "is no folder"), ("file/below", "a file"), ("open", "by others"), ("new", "")],
 )
 def test_the_cache_folder(
     place: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

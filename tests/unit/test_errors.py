@@ -28,6 +28,7 @@ EXAMPLES: dict[type[DeviceCoreError], tuple[tuple[object, ...], tuple[type[Excep
     errors.DeviceError: (("it cannot",), (RuntimeError,)),
     errors.NoKernelError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
     errors.RefusedCallError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
+    errors.EngineCacheError: (("/a/folder", "belongs to somebody else"), (OSError,)),
     errors.ConfigurationError: (("DEVICECORE_EXCLUDE", "CPU", "any other type"), (ValueError,)),
     errors.NotLiveError: (("CUDA", "missing", "no driver", "install it"), (RuntimeError,)),
     errors.OutOfMemoryError: (("CUDA:0", "asked for 2 GiB"), (RuntimeError, MemoryError)),

@@ -101,7 +101,8 @@ def test_where_the_runtime_does_not_tell_a_profile_does(
     plugin: SessionSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # As onnxruntime < 1.24 is; the profile and its numbers are real.
-    monkeypatch.setattr("devicecore.ort.session.can_record", lambda _: False)
+    for module in ("creation", "session"):
+        monkeypatch.setattr(f"devicecore.ort.{module}.can_record", lambda _: False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     opened = open_session(mixed_model(), plugin)
     assert opened.nodes == {}

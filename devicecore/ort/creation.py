@@ -1,0 +1,174 @@
+"""How a session is made on one provider, never quietly on another."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from devicecore import config
+from devicecore.errors import DeviceCoreError, ModelError, NotLiveError
+from devicecore.optional import require
+from devicecore.ort.assignment import RECORD_KEY, can_record
+from devicecore.ort.dialects import Precision, provider_options
+from devicecore.ort.libraries import preload
+from devicecore.ort.log_capture import captured_log
+from devicecore.ort.package import (
+    OrtPackage,
+    how_to_install,
+    ort_package,
+    provider_library,
+    why_missing,
+)
+from devicecore.ort.plugins import native_device, register
+from devicecore.ort.providers import provider_named
+from devicecore.ort.session import OpenedSession, missing_cause
+from devicecore.ort.spec import CPU_PROVIDER
+from devicecore.ort.translation import opening_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from devicecore.ort.spec import SessionSpec
+
+
+@frozen
+class Recipe:
+    """What a session is made of.
+
+    Attributes:
+        model: The model's file, or its bytes.
+        name: What messages call the model.
+        spec: Provider, options and device.
+        precision: What the provider computes in.
+        min_nodes: The share of the nodes that the provider must take.
+        threads: Threads of the session; None for as many CPUs as this process may really use.
+        entries: Further configuration entries of the session.
+        engines: The folder where the provider keeps its engine; empty to keep none.
+        saves_to: Where ONNX Runtime writes the model as it has optimised it.
+        nodes: The nodes of each provider, for a *model* that was written so; None for another.
+    """
+
+    model: bytes | str
+    name: str
+    spec: SessionSpec
+    precision: Precision = "f32"
+    min_nodes: float | None = None
+    threads: int | None = None
+    entries: Mapping[str, str] = {}
+    engines: str = ""
+    saves_to: Path | None = None
+    nodes: Mapping[str, int] | None = None
+
+
+def create(recipe: Recipe) -> OpenedSession:
+    """Make the session of *recipe*; nothing is printed.
+
+    Raises:
+        ModelError: The model is at fault, or an option.
+        NotLiveError: The provider does not work here, or takes too few of the nodes.
+        OutOfMemoryError: The device has too little memory for the model.
+        MissingDependencyError: ONNX Runtime is not installed.
+    """
+    ort = require("onnxruntime", extra="onnx")
+    spec, name = recipe.spec, recipe.name
+    with captured_log() as log:
+        try:
+            options = new_options(ort, recipe.threads, recipe.entries)
+            _optimise_once(ort, options, recipe)
+            _record_nodes(ort, options)
+            session = _create(ort, recipe, options)
+        except (ModelError, NotLiveError):
+            raise
+        except Exception as error:  # its errors share no other base
+            raise _explained(opening_error(error, name, spec, log), spec) from error
+    return OpenedSession(
+        ort, session, spec, name, log=log, min_nodes=recipe.min_nodes, nodes=recipe.nodes
+    )
+
+
+def new_options(
+    ort: Any, threads: int | None = None, entries: Mapping[str, str] | None = None
+) -> Any:
+    """Return ONNX Runtime's ``SessionOptions`` with as many threads as may really run at once."""
+    options = ort.SessionOptions()
+    usable = config.effective_cpu_count()
+    options.intra_op_num_threads = threads or usable
+    if usable < (os.cpu_count() or 1) or (threads or 0) > usable:
+        # Where others share the CPUs, threads that wait in a loop take the time of those that work.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    for key, value in (entries or {}).items():
+        options.add_session_config_entry(key, value)
+    return options
+
+
+def _record_nodes(ort: Any, options: Any) -> None:
+    if can_record(ort):
+        options.add_session_config_entry(RECORD_KEY, "1")
+    else:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(Path(tempfile.gettempdir()) / f"devicecore_{os.getpid()}")
+
+
+def _optimise_once(ort: Any, options: Any, recipe: Recipe) -> None:
+    """Write the optimised model, or do not optimise one again that was written."""
+    if recipe.saves_to is not None:
+        options.optimized_model_filepath = str(recipe.saves_to)
+        options.add_session_config_entry("session.save_model_format", "ORT")
+    elif recipe.nodes is not None:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+
+
+def _create(ort: Any, recipe: Recipe, options: Any) -> Any:
+    spec = recipe.spec
+    if spec.is_plugin:
+        add_provider(ort, options, spec, recipe.precision, recipe.engines)
+        return ort.InferenceSession(recipe.model, options, enable_fallback=0)
+    _prepare(ort, spec.provider)
+    chosen = provider_options(spec, recipe.precision, {}, recipe.engines)
+    providers = [(spec.provider, chosen)]
+    return ort.InferenceSession(recipe.model, options, providers=providers, enable_fallback=0)
+
+
+def add_provider(
+    ort: Any, options: Any, spec: SessionSpec, precision: Precision, engines: str = ""
+) -> None:
+    """Put the provider of *spec* first in *options*, ONNX Runtime's ``SessionOptions``.
+
+    Raises:
+        NotLiveError: ONNX Runtime does not have it, or it has no such device.
+    """
+    if spec.is_plugin:
+        if spec.library is not None:
+            register(spec.library)
+        device = native_device(spec.provider, spec.ep_device_index or 0)
+        chosen = provider_options(spec, precision, dict(device.ep_metadata), engines)
+        options.add_provider_for_devices([device], chosen)
+        return
+    _prepare(ort, spec.provider)
+    if spec.provider != CPU_PROVIDER:  # which is always there, as the last one
+        options.add_provider(spec.provider, provider_options(spec, precision, {}, engines))
+
+
+def _prepare(ort: Any, provider: str) -> None:
+    """Load what the library of *provider* needs, or raise if there is no such provider."""
+    _refuse_unknown(ort, provider)
+    if library := provider_library(provider):
+        preload(library)
+
+
+def _refuse_unknown(ort: Any, provider: str) -> None:
+    """Raise where ONNX Runtime would take the CPU with a warning at most."""
+    if provider not in ort.get_available_providers():
+        known, package = provider_named(provider), ort_package() or OrtPackage(Path())
+        reason, fix = why_missing(known, package), how_to_install(known, package)
+        raise NotLiveError(provider, "missing", reason, fix)
+
+
+def _explained(error: DeviceCoreError, spec: SessionSpec) -> DeviceCoreError:
+    """Return *error*, or the one that names what the provider's library misses, if it does."""
+    cause = missing_cause(spec) if isinstance(error, NotLiveError) else None
+    return NotLiveError(spec.provider, "broken", *cause) if cause else error

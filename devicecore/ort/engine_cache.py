@@ -1,0 +1,245 @@
+"""A folder for each engine that a provider builds, kept from one start to the next.
+
+Engines are programs: the cache is open to its owner alone, and one that others could write to is
+refused. An engine serves the model, provider, version, device, precision and options that it was
+built for and no others. One whose making was cut short, or whose files changed, is built anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from attrs import asdict, define, field, frozen
+
+from devicecore import config
+from devicecore.errors import EngineCacheError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_ENTRY = "entry.json"  # written last: a folder without it was not finished
+_ENGINE = "engine"
+_READ_BYTES = 1 << 20
+
+
+@frozen
+class EngineKey:
+    """All that decides whether an engine fits.
+
+    Attributes:
+        model: The model's digest.
+        provider: The provider's name.
+        version: The provider's version, and ONNX Runtime's.
+        device: What the engine runs on.
+        precision: What it computes in.
+        options: All other options of the provider and of the session.
+    """
+
+    model: str
+    provider: str
+    version: str
+    device: str
+    precision: str
+    options: Mapping[str, str] = field(hash=False)
+
+    @property
+    def digest(self) -> str:
+        """A name for the folder, the same in every process."""
+        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:32]
+
+
+@define
+class Entry:
+    """The folder of one engine, held by this process.
+
+    Attributes:
+        folder: Where the provider keeps its files; absolute.
+        is_new: Whether the engine has yet to be built.
+        notes: What is kept beside the files; whoever builds the engine fills it.
+        is_sealed: Whether the files stay as they are once the engine is built.
+    """
+
+    folder: Path
+    is_new: bool
+    notes: dict[str, Any] = field(factory=dict)
+    is_sealed: bool = True
+
+    def renew(self) -> None:
+        """Throw the engine away, so that it is built anew."""
+        self.folder.with_name(_ENTRY).unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self.is_new = True
+        self.notes = {}
+
+
+class EngineCache:
+    """Engines in one folder, for all processes of this user.
+
+    Args:
+        folder: Where; None for ``engines`` in the cache folder of the configuration.
+        limit_bytes: When they take more, those that were not used for longest are deleted; None for
+            the limit of the configuration.
+    """
+
+    def __init__(self, folder: Path | None = None, limit_bytes: int | None = None) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+
+    @property
+    def folder(self) -> Path:
+        """Where the engines are kept; made when the first one is."""
+        chosen = self._folder or config.load().cache_dir / "engines"
+        return chosen.absolute()
+
+    @contextmanager
+    def entry(self, key: EngineKey) -> Iterator[Entry]:
+        """Hold the entry of *key* for a while; another process that wants it waits.
+
+        A new one is kept when the block ends without an error, and deleted otherwise.
+
+        Raises:
+            EngineCacheError: The folder cannot be used, or is not safe to use.
+        """
+        from filelock import FileLock  # late: only where an engine is kept
+
+        root = self._usable_folder()
+        place = root / key.digest
+        lock = FileLock(place.with_suffix(".lock"))
+        with _as_cache_error(root):
+            lock.acquire()
+        try:
+            with _as_cache_error(root):
+                entry = _opened(place)
+            try:
+                yield entry
+            except BaseException:
+                if entry.is_new:
+                    _remove(place)
+                raise
+            if entry.is_new:
+                with _as_cache_error(root):
+                    _finish(entry, place, key)
+                    self._make_room(root, keep=place)
+        finally:
+            lock.release()
+
+    def _usable_folder(self) -> Path:
+        folder = self.folder
+        with _as_cache_error(folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if reason := why_unusable(folder):
+            raise EngineCacheError(str(folder), reason)
+        return folder
+
+    def _make_room(self, root: Path, keep: Path) -> None:
+        from filelock import FileLock, Timeout
+
+        limit = config.load().cache_bytes if self._limit_bytes is None else self._limit_bytes
+        sizes = {place: _size(place) for place in root.iterdir() if place.is_dir()}
+        too_much = sum(sizes.values()) - limit
+        for place in sorted(sizes, key=_last_use):
+            if too_much <= 0:
+                return
+            if place == keep:
+                continue
+            with suppress(Timeout), FileLock(place.with_suffix(".lock")).acquire(timeout=0):
+                _remove(place)
+                too_much -= sizes[place]
+
+
+def why_unusable(folder: Path) -> str:
+    """Return why nothing can be kept in *folder*, or an empty string; it need not exist yet."""
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if not nearest.is_dir():
+        return "is no folder" if nearest == folder else f"lies below {nearest}, a file"
+    if nearest == folder and hasattr(os, "getuid"):
+        facts = folder.stat()
+        if facts.st_uid != os.getuid():
+            return "belongs to somebody else"
+        if facts.st_mode & (stat.S_IWOTH | stat.S_IWGRP):
+            return "can be written to by others, and engines are programs"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return "cannot be written to"
+    return ""
+
+
+def _opened(place: Path) -> Entry:
+    notes = _read(place)
+    if notes is None:
+        _remove(place)
+        place.mkdir(mode=0o700)
+        (place / _ENGINE).mkdir(mode=0o700)
+        return Entry(place / _ENGINE, is_new=True)
+    os.utime(place / _ENTRY)  # when it was used last
+    return Entry(place / _ENGINE, is_new=False, notes=notes)
+
+
+@contextmanager
+def _as_cache_error(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except EngineCacheError:
+        raise
+    except OSError as error:
+        raise EngineCacheError(str(folder), f"cannot be used ({error.strerror})") from error
+
+
+def _finish(entry: Entry, place: Path, key: EngineKey) -> None:
+    files = _checksums(entry.folder) if entry.is_sealed else {}
+    text = json.dumps({"key": asdict(key), "files": files, "notes": entry.notes}, indent=1)
+    part = place / f"{_ENTRY}.part"
+    part.write_text(text, encoding="utf-8")
+    part.replace(place / _ENTRY)
+
+
+def _read(place: Path) -> dict[str, Any] | None:
+    """Return the notes of a finished engine whose files are as they were, else None."""
+    try:
+        kept = json.loads((place / _ENTRY).read_text(encoding="utf-8"))
+        files, notes = kept["files"], kept["notes"]
+        found = _checksums(place / _ENGINE) if files else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    # Providers check their files little: a flipped bit gives wrong numbers and no error.
+    return notes if found == files and isinstance(notes, dict) else None
+
+
+def _checksums(folder: Path) -> dict[str, int]:
+    return {
+        path.relative_to(folder).as_posix(): _checksum(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _checksum(path: Path) -> int:
+    value = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_READ_BYTES):
+            value = crc32(chunk, value)
+    return value
+
+
+def _size(place: Path) -> int:
+    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
+
+
+def _last_use(place: Path) -> float:
+    try:
+        return (place / _ENTRY).stat().st_mtime
+    except OSError:  # never finished
+        return 0.0
+
+
+def _remove(place: Path) -> None:
+    if place.exists():
+        shutil.rmtree(place)

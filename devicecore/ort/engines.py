@@ -1,0 +1,133 @@
+"""Engines that are kept: built at a model's first session, used by the later ones.
+
+Providers that compile a model keep what they built where we say; for the CPU, ONNX Runtime writes
+the model as it has optimised it.
+"""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from attrs import evolve
+
+from devicecore.errors import ModelError, NotLiveError
+from devicecore.ort.build_notice import build_notice
+from devicecore.ort.creation import create
+from devicecore.ort.dialects import ENGINE_OPTIONS
+from devicecore.ort.engine_cache import EngineCache, EngineKey
+from devicecore.ort.package import ort_package
+from devicecore.ort.spec import CPU_PROVIDER
+
+if TYPE_CHECKING:
+    from devicecore.ort.creation import Recipe
+    from devicecore.ort.engine_cache import Entry
+    from devicecore.ort.session import OpenedSession
+    from devicecore.ort.spec import SessionSpec
+
+CachePolicy = Literal["engines", "all", "none"]
+"""``"engines"`` keeps what providers compile, ``"all"`` optimised models of the CPU as well."""
+
+CACHE_POLICIES: tuple[CachePolicy, ...] = ("engines", "all", "none")
+
+_OPTIMISED = "model.ort"
+
+
+def keeps_engines(spec: SessionSpec, policy: CachePolicy) -> bool:
+    """Return whether *policy* keeps what sessions of *spec* build.
+
+    A program that names a folder of its own in the options keeps its engines there.
+    """
+    if spec.provider == CPU_PROVIDER:
+        return policy == "all"
+    known = ENGINE_OPTIONS.get(spec.provider)
+    if known is None or policy == "none":
+        return False
+    named = any(option in spec.options for option in known.folders)
+    return not named and "CACHE_DIR" not in spec.options.get("load_config", "")
+
+
+def create_with_engine(recipe: Recipe, digest: str, device: str) -> OpenedSession:
+    """Make the session of *recipe* with the engine that was kept for it, or keep a new one.
+
+    An engine that its provider no longer takes is built anew, once.
+
+    Args:
+        recipe: What the session is made of.
+        digest: The digest of its model.
+        device: What tells the hardware from other hardware that the provider may run on.
+
+    Raises:
+        EngineCacheError: The folder for engines cannot be used.
+        ModelError: As `create`.
+        NotLiveError: As `create`.
+        OutOfMemoryError: As `create`.
+    """
+    make = _with_optimised if recipe.spec.provider == CPU_PROVIDER else _with_engine
+    with EngineCache().entry(_key(recipe, digest, device)) as entry:
+        try:
+            return make(recipe, entry)
+        except (ModelError, NotLiveError):
+            if entry.is_new:
+                raise
+            entry.renew()
+            return make(recipe, entry)
+
+
+def _with_engine(recipe: Recipe, entry: Entry) -> OpenedSession:
+    provider = recipe.spec.provider
+    known = ENGINE_OPTIONS[provider]
+    entry.is_sealed = known.is_sealed
+    recipe = evolve(recipe, engines=str(entry.folder))
+    if not entry.is_new:
+        return create(recipe)
+    with build_notice(provider, recipe.name, at_once=known.is_slow):
+        return create(recipe)
+
+
+def _with_optimised(recipe: Recipe, entry: Entry) -> OpenedSession:
+    file = entry.folder / _OPTIMISED
+    if not entry.is_new and not file.exists():  # the model is of a kind that cannot be written
+        return create(recipe)
+    if not entry.is_new:
+        return create(evolve(recipe, model=str(file), nodes=entry.notes["nodes"]))
+    try:
+        opened = create(evolve(recipe, saves_to=file))
+    except ModelError:
+        opened = create(recipe)
+        file.unlink(missing_ok=True)
+    entry.notes["nodes"] = dict(opened.nodes)
+    return opened
+
+
+def _key(recipe: Recipe, digest: str, device: str) -> EngineKey:
+    spec = recipe.spec
+    package = ort_package()
+    version = [package.label if package else ""]
+    if spec.library is not None:
+        facts = Path(spec.library).stat()
+        version.append(f"{Path(spec.library).name} {facts.st_size} {facts.st_mtime_ns}")
+    return EngineKey(
+        model=digest,
+        provider=spec.provider,
+        version=", ".join(version),
+        device=f"{device or spec.ep_device_index} beside {_host()}",
+        precision=recipe.precision,
+        options={**spec.options, **recipe.entries},
+    )
+
+
+@cache
+def _host() -> str:
+    """Return the kind of CPU: what is made for one may not run on another, or compute otherwise."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    first = text.partition("\n\n")[0].splitlines()
+    wanted = ("model", "stepping", "flags", "Features", "CPU ")
+    kind = [line.partition(":")[2].strip() for line in first if line.startswith(wanted)]
+    return f"{platform.machine()} {sha256(' '.join(kind).encode()).hexdigest()[:16]}"
