@@ -21,7 +21,7 @@ def function_for(device: Device, kernel: Any) -> Callable[..., Any]:
 
     Raises:
         RefusedCallError: No kernel fits the device.
-        TypeError: *kernel* is neither an operation's name, nor a `Kernel`, nor any callable.
+        TypeError: *kernel* is neither an operation's name nor a `Kernel`.
     """
     if isinstance(kernel, str):
         fitting, refused = fitting_kernels(kernel, device, "")
@@ -32,11 +32,8 @@ def function_for(device: Device, kernel: Any) -> Callable[..., Any]:
         if reason := kernel.why_not_on(device):
             raise RefusedCallError(kernel.op, device.name, {kernel.title: reason})
         return dispatcher((kernel,))
-    if not callable(kernel):
-        msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
-        raise TypeError(msg)
-    plain: Callable[..., Any] = kernel
-    return plain
+    msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
+    raise TypeError(msg)
 
 
 def dispatcher(kernels: Sequence[Kernel]) -> Callable[..., Any]:

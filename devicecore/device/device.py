@@ -258,11 +258,11 @@ class Device:
             doubt, self.on_doubt = self.on_doubt, None
             doubt(error)
 
-    def _choose(self, kernel: Any) -> Callable[..., Any]:
+    def _choose(self, kernel: str | Kernel | Callable[..., Any]) -> Callable[..., Any]:
         if self._gone:
             raise DeviceGoneError(self.name, self._gone)
-        if not isinstance(kernel, (str, Kernel)):  # there may be any number of other callables
-            return function_for(self, kernel)
+        if callable(kernel) and not isinstance(kernel, Kernel):
+            return kernel  # there may be any number of these, so none is kept
         registry, generation = self.kernel_registry, self.kernel_registry.generation
         function = function_for(self, kernel)
         registry.watch(self)

@@ -145,8 +145,8 @@ class OnnxModel:
             EngineCacheError: The folder for engines cannot be used; see *cache*.
             MissingDependencyError: ONNX Runtime is not installed.
         """
-        values = [*feeds.values()]
         try:
+            values = [*feeds.values()]
             try:  # as `call_key`, without its call: that would be felt with a small model
                 key: tuple[Hashable, ...] = (*feeds, *map(signature, values))
             except AttributeError:
@@ -154,8 +154,6 @@ class OnnxModel:
             idle = self._idle[ref(device)][key]
             call = idle.pop()
         except (AttributeError, KeyError, IndexError):
-            idle, call = [], None
-        if call is None:
             return self._on(device).run(feeds, self._count_copy)
         outputs = call(values, self._count_copy)
         idle.append(call)  # not after an error: nobody knows what that left bound
