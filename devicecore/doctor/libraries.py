@@ -11,7 +11,7 @@ from devicecore import config
 from devicecore.optional import package_dir
 from devicecore.ort import PROVIDERS, missing_libraries, ort_package
 from devicecore.ort.elf import needs_of
-from devicecore.ort.libraries import cannot_load, wheel_libraries
+from devicecore.ort.libraries import cannot_load, opened_later, wheel_libraries
 from devicecore.ort.package import (
     is_built_in,
     plugin_library,
@@ -73,15 +73,8 @@ def lacks() -> Iterator[Lack]:
             if found := _exactly(name):
                 elsewhere[name] = found
         nowhere = tuple(name for name in missing if name not in elsewhere)
-        later = {name: _exactly(name) for name in _later(provider) if cannot_load(name)}
+        later = {name: _exactly(name) for name in opened_later(library) if cannot_load(name)}
         yield Lack(provider, library, is_plugin, nowhere, elsewhere, later)
-
-
-def _later(provider: Provider) -> Iterator[str]:
-    """Yield cuDNN's library, which CUDA's does not name; TensorRT's of the same build does."""
-    beside = provider_library("TensorrtExecutionProvider")
-    if provider.name == "CUDAExecutionProvider" and beside:
-        yield from (name for name in needs_of(beside).libraries if name.startswith("libcudnn"))
 
 
 def _exactly(name: str) -> Path | None:

@@ -107,16 +107,28 @@ def wheel_libraries() -> dict[str, Path]:
     return {file.name: file for file in files}
 
 
+def opened_later(path: Path) -> tuple[str, ...]:
+    """Return what *path* needs without naming it, and opens by itself only when it runs.
+
+    That is cuDNN for the library of CUDA; TensorRT's of the same build does name it.
+    """
+    beside = path.with_name(path.name.replace("providers_cuda", "providers_tensorrt"))
+    if beside == path or not beside.is_file():
+        return ()
+    return tuple(name for name in needs_of(beside).libraries if name.startswith("libcudnn"))
+
+
 def preload(path: Path) -> tuple[Path, ...]:
     """Load what *path* needs from NVIDIA's wheels, as importing torch would; return what was.
 
-    Libraries that the loader finds by itself are left to it, so a system's CUDA keeps its place.
+    Libraries that the loader finds by itself are left to it, so a system's CUDA keeps its place,
+    and so does the copy of torch where that was imported before.
     """
     if sys.platform != "linux":
         return ()
     loaded: list[Path] = []
     bundled = wheel_libraries()
-    for name in needs_of(path).libraries if bundled else ():
+    for name in (*needs_of(path).libraries, *opened_later(path)) if bundled else ():
         _load_bundled(name, bundled, loaded)
     return tuple(loaded)
 

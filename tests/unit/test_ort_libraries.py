@@ -9,7 +9,7 @@ import pytest
 
 from devicecore.ort import missing_libraries, ort_package, provider_library
 from devicecore.ort.elf import needs_of
-from devicecore.ort.libraries import install_hint, libraries_named_in
+from devicecore.ort.libraries import install_hint, libraries_named_in, opened_later
 
 onnxruntime = pytest.importorskip("onnxruntime")
 _spec = find_spec("numpy._core._multiarray_umath")
@@ -140,3 +140,33 @@ print("libq.so.6" in Path("/proc/self/maps").read_text())
     )
     assert run.stdout == "() ['libq.so.6']\nTrue\n"
     assert missing_libraries(user) == ("libq.so.6",)
+
+
+@needs_elf
+def test_what_is_opened_later_is_preloaded_too(tmp_path: Path) -> None:
+    # Stand-ins with the names of a build for CUDA: its library of CUDA does not name cuDNN.
+    shared = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_shared.so"
+    cuda = tmp_path / "libonnxruntime_providers_cuda.so"
+    cuda.write_bytes(shared.read_bytes())
+    assert opened_later(cuda) == ()
+    tensorrt = tmp_path / "libonnxruntime_providers_tensorrt.so"
+    renamed(tmp_path, {b"libstdc++.so.6": b"libcudnn.so.9\0"}).rename(tensorrt)
+    assert opened_later(cuda) == ("libcudnn.so.9",)
+    assert opened_later(tensorrt) == ()
+    folder = tmp_path / "nvidia" / "cudnn" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "libcudnn.so.9").write_bytes(shared.read_bytes())
+    code = f"""
+from pathlib import Path
+from devicecore.ort.libraries import preload
+print([path.name for path in preload(Path({str(cuda)!r}))])
+"""
+    path = ":".join([str(tmp_path), *sys.path])
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PATH": "", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "['libcudnn.so.9']\n"
