@@ -21,6 +21,7 @@ COMMANDS = {
     "devices": "list the devices of this machine, and why the others are not live",
     "resolve": "say which device a program would get, and why",
     "doctor": "explain every candidate, and what is wrong with this machine",
+    "bench": "measure how fast each device runs a model, and whether it gives the CPU's answer",
     "demo": "read the text of a page on the best device",
 }
 

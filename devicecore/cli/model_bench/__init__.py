@@ -1,0 +1,1 @@
+"""Measures a model on a device: its parts, for ``devicecore bench``."""
