@@ -18,7 +18,7 @@ from devicecore.device_factory import DeviceOptions
 from devicecore.device_mgr import DeviceMgr
 from devicecore.errors import DeviceCoreError, MissingDependencyError, NotLiveError
 from devicecore.optional import installed
-from devicecore.ort import PRECISIONS
+from devicecore.ort import CACHE_POLICIES, PRECISIONS
 from devicecore.ort.model_file import checked_model
 from devicecore.runtime import default_runtime, host_cpu
 
@@ -57,6 +57,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=PRECISIONS,
         default="f32",
         help="float32, or what each provider takes by itself (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cache",
+        choices=CACHE_POLICIES,
+        default="engines",
+        help="what is kept from one call to the next, so that it loads faster; none for a first "
+        "load (default: %(default)s)",
     )
     parser.add_argument(
         "--shape",
@@ -108,8 +115,15 @@ def run(args: Namespace, out: TextIO) -> int:
     ):
         show("probing the devices")
         devices = _devices(args.devices)
-        cpu = host_cpu().name
-        task = Task(args.model, Path(folder), cpu, args.precision, args.runs, args.seconds)
+        task = Task(
+            model=args.model,
+            folder=Path(folder),
+            device=host_cpu().name,
+            precision=args.precision,
+            runs=args.runs,
+            seconds=args.seconds,
+            cache=args.cache,
+        )
         known = call_in_child(
             reference, task, inputs, timeout_s=args.timeout, show=_named(show, "reference")
         )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 pytest.importorskip("onnxruntime")
 
-PLUGIN = Path(__file__).parents[1] / "plugins" / "bench_devices"
 DTYPES = (
     *("float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64"),
@@ -182,6 +179,15 @@ class TestOnTheCpu:
         data = cpu_row([model, "--shape", f"x={mebibytes << 18}"], capsys)
         assert data["row"]["host_memory_bytes"] >= mebibytes << 20
 
+    @pytest.mark.parametrize("policy", ["none", "all"])
+    def test_what_it_keeps(
+        self, policy: str, cache_dir: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data = cpu_row([bundled("sigmoid"), "--cache", policy], capsys)
+        assert data["cache"] == policy
+        assert data["row"]["agrees"]
+        assert any(cache_dir.rglob("*.ort")) is (policy == "all")
+
     def test_a_model_that_is_random(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -316,84 +322,3 @@ class TestCallsThatFail:
         code, out, err = call([model, "--devices", "cpu"], capsys)
         assert (code, out) == (1, "")
         assert "cannot be generated" in err
-
-
-class TestOtherDevices:
-    """A real plug-in provider, and fakes, each in a process of its own."""
-
-    @pytest.fixture
-    def bench(self, cache_dir: Path) -> Any:
-        """Return a function that runs the command where the devices of the plug-in are found."""
-        environment = {
-            **os.environ,
-            "DEVICECORE_CACHE_DIR": str(cache_dir),
-            # Our own accelerators are tested elsewhere; here they would only be slow.
-            "DEVICECORE_EXCLUDE": "CUDA,TENSORRT,ROCM,MPS,XPU,COREML,OPENVINO,WEBGPU",
-            "PYTHONPATH": os.pathsep.join([str(PLUGIN), *filter(None, sys.path)]),
-        }
-
-        def run(*words: str) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-m", "devicecore", "bench", *words]
-            return subprocess.run(
-                command, capture_output=True, text=True, check=False, env=environment
-            )
-
-        return run
-
-    def test_wrong_ones_are_marked_and_failed_ones_are_rows(self, bench: Any) -> None:
-        done = bench(bundled("sigmoid"), "--json")
-        assert (done.returncode, done.stderr) == (0, "")
-        data = json.loads(done.stdout)
-        rows = {
-            each["name"].rpartition(":")[0].rpartition(":")[2]: each for each in data["devices"]
-        }
-        assert rows["CPU"]["agrees"]
-        for name in ("FAKEWRONG", "FAKELATE"):
-            assert rows[name]["max_error_absolute"] == pytest.approx(0.5, abs=1e-6)
-            assert rows[name]["max_error_relative"] > 0.5
-            assert not rows[name]["agrees"]
-        assert rows["FAKENAN"]["fault"] == "NaN"
-        assert rows["FAKENAN"]["max_error_absolute"] is None
-        assert rows["FAKEWRONG"]["device_memory_bytes"] >= 1 << 20
-        assert "killed by SIGSEGV while running for the first time" in rows["FAKECRASH"]["error"]
-        assert rows["FAKEEXIT"]["error"].endswith(
-            "exit code 3 while running for the first time: no licence"
-        )
-        assert "the fake is out of order" in rows["FAKEREFUSING"]["error"]
-        assert "median_ms" not in rows["FAKECRASH"]
-        assert "FAKEDEAD" not in rows
-        if "NXRT" in rows:
-            assert rows["NXRT"]["provider"] == "cpu_ep"
-            assert rows["NXRT"]["agrees"]
-        assert data["fastest"].rpartition("/device:")[2] in ("CPU:0", "NXRT:0")
-
-    def test_the_table_says_it_too(self, bench: Any) -> None:
-        names = "fakewrong,fakenan,fakecrash"
-        done = bench(bundled("sigmoid"), "--devices", names)
-        assert (done.returncode, done.stderr) == (1, "")  # one that was named did not run it
-        ran, _, failed = done.stdout.partition("could not run it\n")
-        assert ran.index("FAKEWRONG:0") < ran.index("FAKENAN:0")
-        _, nan = (line.split() for line in ran.splitlines() if "FAKENAN:0" in line)
-        assert nan[:5] == ["FAKENAN:0", "1/1", "NaN", "-", "NO"]
-        assert failed.startswith("  FAKECRASH:0  its process was killed by SIGSEGV")
-        assert failed.endswith("no device gave the CPU's answer\n")
-        assert max(map(len, done.stdout.splitlines())) <= 80
-
-    def test_a_dead_one_that_is_named(self, bench: Any) -> None:
-        done = bench(bundled("sigmoid"), "--devices", "cpu,fakedead")
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == (
-            "devicecore: FAKEDEAD for onnx is absent; there is no such card; buy one\n"
-        )
-
-    def test_a_device_that_takes_a_part_of_the_model(self, bench: Any, tmp_path: Path) -> None:
-        pytest.importorskip("nxrt_ep_cpu", reason="no plug-in that works here is installed")
-        nodes = [
-            helper.make_node("MatMul", ["x", "x"], ["t"]),
-            helper.make_node("Det", ["t"], ["y"]),
-        ]
-        model = saved(tmp_path, nodes, [tensor("x", 1, [4, 4])], [tensor("y", 1, [])])
-        done = bench(model, "--devices", "nxrt", "--json")
-        (row,) = json.loads(done.stdout)["devices"]
-        assert (row["live_nodes"], row["total_nodes"]) == (1, 2)
-        assert row["agrees"]

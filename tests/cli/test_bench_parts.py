@@ -44,6 +44,12 @@ class TestChildren:
             call_in_child(getattr(plugin, name), timeout_s=timeout_s, show=lambda _: None)
 
 
+def test_a_frozen_program_starts_no_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(ChildError, match="no Python to start"):
+        call_in_child(sum, timeout_s=60, show=lambda _: None)
+
+
 NAN, INF = np.nan, np.inf
 
 

@@ -49,9 +49,13 @@ def call_in_child(
         show: Called with the words of the step that it is at.
 
     Raises:
-        ChildError: It hung, crashed, or raised an error that is none of ours.
+        ChildError: It hung, crashed, or raised an error that is none of ours; or this program is
+            frozen, and has no interpreter to start.
         DeviceCoreError: *function* raised it.
     """
+    if getattr(sys, "frozen", False) or not sys.executable:
+        msg = "a frozen program has no Python to start for it"
+        raise ChildError(msg)
     with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         code = _run(pickle.dumps((folder, function, arguments)), folder, timeout_s, show)

@@ -41,7 +41,8 @@ def reference(stage: Callable[[str], None], task: Task, inputs: Inputs) -> Refer
         NotLiveError: ONNX Runtime does not work on the CPU.
     """
     stage("loading the model")
-    device, model = default_runtime().device(task.device, "onnx"), OnnxModel(task.model)
+    device = default_runtime().device(task.device, "onnx")
+    model = OnnxModel(task.model, cache="none")
     arguments = model.session(device).session.get_inputs()
     stage("making the inputs")
     if inputs.file is None:
@@ -79,7 +80,7 @@ def measure(stage: Callable[[str], None], task: Task, known: Reference) -> Figur
     require("onnxruntime", extra="onnx")  # which every device needs, so no part of any figure
     device = default_runtime().device(task.device, "onnx")
     feeds = _load(task.folder / _FEEDS, [each.name for each in known.inputs], texts=object)
-    model = OnnxModel(task.model, precision=task.precision)
+    model = OnnxModel(task.model, precision=task.precision, cache=task.cache)
     host, memory = peak_bytes(), taken_bytes(device)
     stage("loading the model")
     start = time.perf_counter()

@@ -58,6 +58,7 @@ def as_data(task: Task, known: Reference, results: Sequence[Result]) -> dict[str
     return {
         "model": str(task.model),
         "precision": task.precision,
+        "cache": task.cache,
         "tolerance_relative": TOLERANCE,
         "inputs": [
             {

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from devicecore.ort import Precision
+    from devicecore.ort import CachePolicy, Precision
 
 # Of the largest value of an output. Float32 on another device stays a hundred times below it;
 # bfloat16 does not.
@@ -73,6 +73,7 @@ class Task:
         precision: What it computes in.
         runs: It runs no more often than this when it is measured.
         seconds: No run starts later than this after the first one that is measured.
+        cache: Which engines it takes from earlier processes, and keeps.
     """
 
     model: Path
@@ -81,6 +82,7 @@ class Task:
     precision: Precision = "f32"
     runs: int = 1
     seconds: float = 0.0
+    cache: CachePolicy = "none"
 
 
 @frozen
