@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from devicecore.onnx.feeding import feed
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from devicecore.onnx.feeding import Feed
     from devicecore.onnx.ports import Port
     from devicecore.onnx.results import Result
+    from devicecore.onnx.session_stream import SessionStream
     from devicecore.ort import OpenedSession
 
     Call = Callable[[Sequence[Any], Callable[[], None]], dict[str, Any]]
@@ -27,6 +29,8 @@ def bound_call(
     described: Mapping[str, Described],
     outputs: Sequence[Port],
     shapes: Mapping[str, tuple[int, ...]],
+    *,
+    stream: SessionStream | None,
 ) -> Call:
     """Bind *opened* anew, for inputs of one signature; what this gives serves one call at a time.
 
@@ -39,6 +43,7 @@ def bound_call(
         described: What is known of them.
         outputs: The outputs.
         shapes: The shapes of those outputs that always have the same one.
+        stream: The stream of torch that the session computes on; None for another one.
 
     Returns:
         The function to call with the values of the inputs, and a function to be called for each of
@@ -65,9 +70,10 @@ def bound_call(
     writes = [each.write for each in feeds if each.write]
     if len(writes) == len(feeds) and not any(had.make_room for had in results.values()):
         return _short(opened, native, writes, results)
-    return _full(
-        opened, native, feeds, results, card=cards[0] if cards else "", clears="ort" in kinds
-    )
+    # Whoever reads a value of ONNX Runtime, or memory of the host, knows of no stream.
+    can_queue = kinds == {"torch"} and len(cards) == len(described)
+    run = _run(opened, native, cards, stream if can_queue else None)
+    return _full(opened, native, feeds, results, run, clears="ort" in kinds)
 
 
 def _short(
@@ -112,11 +118,11 @@ def _full(
     native: Any,
     feeds: Sequence[Feed],
     results: Mapping[str, Result],
+    run: Callable[[], None],
     *,
-    card: str,
     clears: bool,
 ) -> Call:
-    run, options, error_of = bound_run(opened.session), opened.run_options, opened.run_error
+    error_of = opened.run_error
     binds = [each.bind for each in feeds]
     rooms = [had.make_room for had in results.values() if had.make_room]
     takes = [(name, had.take) for name, had in results.items()]
@@ -127,9 +133,7 @@ def _full(
             held = [bind(value, copied) for bind, value in zip(binds, values, strict=True)]
             for make_room in rooms:
                 make_room()
-            if card:
-                _wait_for_torch(card)
-            run(native, options)
+            run()
         except Exception as error:  # its errors share no other base
             raise error_of(error) from error
         del held
@@ -141,12 +145,22 @@ def _full(
     return call
 
 
-def _wait_for_torch(card: str) -> None:
-    """Wait for what torch has queued on its current stream of *card*.
+def _run(
+    opened: OpenedSession, native: Any, cards: Sequence[str], stream: SessionStream | None
+) -> Callable[[], None]:
+    """Return what runs *native* in order with what torch has queued on its current stream.
 
-    ONNX Runtime computes on a stream of its own and is done with it when a run returns. Its option
-    ``user_compute_stream`` would tie a session to one stream, and cannot name the default one.
+    With a *stream* the run itself is only queued; ONNX Runtime is done when it returns otherwise.
     """
+    run = bound_run(opened.session)
+    if stream is not None:
+        return stream.in_order(partial(run, native, opened.queued_run_options))
+    run_now = partial(run, native, opened.run_options)
+    return partial(_wait_and_run, cards[0], run_now) if cards else run_now
+
+
+def _wait_and_run(card: str, run: Callable[[], None]) -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.cuda.current_stream(card).synchronize()
+    run()

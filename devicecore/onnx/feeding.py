@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from devicecore.ort.bindings import native_device_of, native_value
+from devicecore.ort.bindings import HOST, native_device_of, native_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,19 +96,31 @@ def _array(native: Any, port: Port) -> Feed:
 def _tensor(native: Any, port: Port, number: int, given: Described) -> Feed:
     # By its address: DLPack would cost as much as a small model and refuses what needs a gradient.
     bind_input, name, shape = native.bind_input, port.name, given.shape
-    device = native_device_of(given.memory)
+    device, size = native_device_of(given.memory), _element_size(given.dtype)
+    # What lies on a card is read where it lies; what a provider copies has to be bound anew.
+    reads_in_place = given.memory != HOST
+    bound = 0
 
     def bind(tensor: Any, copied: Callable[[], None]) -> object:
-        size = tensor.element_size()
-        if tensor.data_ptr() % size or not tensor.is_contiguous() or tensor.is_neg():
+        nonlocal bound
+        address = tensor.data_ptr()
+        if address % size or not tensor.is_contiguous() or tensor.is_neg():
             tensor = tensor.detach().resolve_neg().contiguous()
             if tensor.data_ptr() % size:
                 tensor = tensor.clone()
+            address = tensor.data_ptr()
             copied()
-        bind_input(name, device, number, shape, tensor.data_ptr())
+        if address != bound or not reads_in_place:
+            bind_input(name, device, number, shape, address)
+            bound = address
         return tensor
 
     return Feed(bind)
+
+
+def _element_size(dtype: str) -> int:
+    size: int = getattr(sys.modules["torch"], dtype).itemsize
+    return size
 
 
 def _value(native: Any, port: Port) -> Feed:

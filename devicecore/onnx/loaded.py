@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from devicecore.onnx.arrays import Described
     from devicecore.onnx.binding import Call
     from devicecore.onnx.ports import Port
+    from devicecore.onnx.session_stream import SessionStream
     from devicecore.ort import OpenedSession
 
 # Models that see a new shape at each call keep no more bindings than this.
@@ -30,11 +31,15 @@ class LoadedModel:
     Args:
         name: The model's name, for messages.
         session: Its session.
+        stream: The stream of torch that the session computes on; None for another one.
     """
 
-    def __init__(self, name: str, session: OpenedSession) -> None:
+    def __init__(
+        self, name: str, session: OpenedSession, stream: SessionStream | None = None
+    ) -> None:
         self._name = name
         self.session = session
+        self._stream = stream
         self.usable: bool = True
         # The bindings that no call is using, by signature: the names and kinds of its arrays.
         self.idle: dict[Hashable, list[Call]] = {}
@@ -72,7 +77,9 @@ class LoadedModel:
         values = [*feeds.values()]
         key = call_key(feeds, values)
         shapes = self._shapes.get(key)
-        call = bound_call(self.session, inputs, described, self._outputs, shapes or {})
+        call = bound_call(
+            self.session, inputs, described, self._outputs, shapes or {}, stream=self._stream
+        )
         outputs = call(values, copied)
         self.session.count_nodes()
         if shapes is None:

@@ -12,6 +12,7 @@ from devicecore.errors import NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.onnx.arrays import call_key, signature
 from devicecore.onnx.loaded import LoadedModel
+from devicecore.onnx.session_stream import stream_for
 from devicecore.ort import CACHE_POLICIES, CPU_PROVIDER, PRECISIONS, PROVIDERS, open_session
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
@@ -199,13 +200,15 @@ class OnnxModel:
         if spec is None:
             reason = "ONNX Runtime has no provider for it"
             raise NotLiveError(device.name, "absent", reason, "choose a device that runs onnx")
+        options = self._options_for(spec)
+        stream = stream_for(device, options)
         session = open_session(
             self.model,
             spec,
             precision=self.precision,
             min_nodes=self.min_nodes,
             threads=self.threads,
-            provider_options=self._options_for(spec),
+            provider_options={**options, **(stream.options if stream else {})},
             session_options=self.session_options,
             cache=self.cache,
             device=f"{device.device_type} {device.attributes.description}",
@@ -215,7 +218,7 @@ class OnnxModel:
         if left and spec.provider != CPU_PROVIDER:
             reason = f"{spec.provider} does not take {left} of the {session.total_nodes} nodes"
             default_ledger().record(self.name, device.name, "CPU", reason)
-        return LoadedModel(self.name, session)
+        return LoadedModel(self.name, session, stream)
 
     def __getstate__(self) -> dict[str, Any]:
         own = ("_copies", "_lock", "_idle")

@@ -101,10 +101,12 @@ def _new_tensor(
     made: list[Any] = []
     torch = sys.modules["torch"]
     number, device = element.number, native_device_of(memory)
-    dtype, place, empty = getattr(torch, element.name), torch.device(memory), torch.empty
+    # One element, seen in every place: making one like it costs half of making one from words.
+    like = torch.empty((), dtype=getattr(torch, element.name), device=memory).expand(shape)
+    empty, dense = torch.empty_like, torch.contiguous_format
 
     def make_room() -> None:
-        tensor = empty(shape, dtype=dtype, device=place)
+        tensor = empty(like, memory_format=dense)
         native.bind_output(name, device, number, shape, tensor.data_ptr())
         made.append(tensor)
 

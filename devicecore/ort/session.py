@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from devicecore.ort.spec import SessionSpec
 
+_QUEUED_KEY = "disable_synchronize_execution_providers"
 _SILENT = 4  # only fatal messages; a failed run raises, so its text is not lost
 
 
@@ -29,6 +30,7 @@ class OpenedSession:
         log: What ONNX Runtime said meanwhile.
         metadata: The texts that the model carries.
         run_options: ONNX Runtime's options of a run: it prints nothing.
+        queued_run_options: The same for a run that returns once the provider's work is queued.
     """
 
     def __init__(
@@ -49,8 +51,9 @@ class OpenedSession:
         self._model = model
         self._min_nodes = min_nodes or 0.0
         self._output_names = [output.name for output in session.get_outputs()]
-        self.run_options: Any = ort.RunOptions()
-        self.run_options.log_severity_level = _SILENT
+        self.run_options = _run_options(ort)
+        self.queued_run_options = _run_options(ort)
+        self.queued_run_options.add_run_config_entry(_QUEUED_KEY, "1")
         self._profile_lock = threading.Lock()
         self._nodes: Mapping[str, int] | None = None
         if nodes is not None:
@@ -117,6 +120,12 @@ class OpenedSession:
                 f"fewer than the share of {self._min_nodes:g} that was asked for"
             )
             raise NotLiveError(self.spec.provider, "broken", reason, "lower min_nodes")
+
+
+def _run_options(ort: Any) -> Any:
+    options = ort.RunOptions()
+    options.log_severity_level = _SILENT
+    return options
 
 
 def _why_idle(spec: SessionSpec, total: int, log: Sequence[str]) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +75,7 @@ def test_a_run_waits_for_the_stream_that_makes_its_input(device: Device, torch: 
             torch.cuda._sleep(LONG)
             x.copy_(source)
             y = device.compute(model, {"x": x})["y"] + 0
+        stream.synchronize()
         np.testing.assert_allclose(y.cpu().numpy(), EXPECTED)
 
 
@@ -83,6 +85,43 @@ def test_what_torch_does_next_sees_the_result(device: Device, torch: Any) -> Non
     for _ in range(200):
         total = device.compute(model, {"x": x})["y"].sum()
         assert float(total) == pytest.approx(EXPECTED.sum())
+
+
+def test_many_threads_and_streams_share_a_session(device: Device, torch: Any) -> None:
+    model = OnnxModel(tiny_model())
+    source = torch.from_numpy(X).cuda()
+    device.compute(model, {"x": source})
+
+    def run(seed: int) -> float:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            stream.wait_stream(torch.cuda.default_stream())
+            worst = torch.zeros((), device="cuda")
+            for factor in range(seed, seed + 100):
+                y = device.compute(model, {"x": source * factor})["y"]
+                expected = torch.from_numpy(EXPECTED * factor).cuda()
+                worst = torch.maximum(worst, ((y - expected).abs() / (1 + expected.abs())).max())
+            return float(worst)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert max(pool.map(run, range(1, 33))) < 1e-5
+
+
+def test_a_long_chain_is_queued_and_right(device: Device, torch: Any) -> None:
+    """Each call reads what the one before has yet to compute; old tensors are freed at once."""
+    onnx = pytest.importorskip("onnx")
+    ports = [onnx.helper.make_tensor_value_info(name, 1, ["n", "m"]) for name in ("x", "y")]
+    one = onnx.numpy_helper.from_array(np.ones(1, np.float32), "one")
+    node = onnx.helper.make_node("Add", ["x", "one"], ["y"])
+    graph = onnx.helper.make_graph([node], "add", ports[:1], ports[1:], [one])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    made = onnx.helper.make_model(graph, opset_imports=opset, ir_version=9)
+    model = OnnxModel(made.SerializeToString())
+    x = torch.zeros((512, 2048), device="cuda")
+    for _ in range(500):
+        x = device.compute(model, {"x": x})["y"]
+        assert torch.is_tensor(x * 2)  # memory that is freed at once, and taken by the next call
+    assert (x == 500).all()
 
 
 def test_tensors_of_the_host_give_tensors_of_the_host(device: Device, torch: Any) -> None:
