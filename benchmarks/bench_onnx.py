@@ -9,11 +9,15 @@ import pytest
 
 from devicecore.device import Device
 from devicecore.onnx import OnnxModel
+from devicecore.optional import package_dir
 from devicecore.ort import CPU_PROVIDER, SessionSpec
 from devicecore.ort.tiny_model import expected_values, tiny_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from devicecore.ort import CachePolicy
 
 X = np.array([[1, -2, 3, 0], [-1, 2, 0, 4]], np.float32)
 LARGE = (1, 3, 1024, 1024)  # 12.6 MB
@@ -80,6 +84,23 @@ def bench_peer_onnxruntime_large(device: Device, benchmark: Any) -> None:
     session = OnnxModel(large_model()).session(device).session
     feeds = {"x": np.ones(LARGE, np.float32)}
     benchmark.pedantic(session.run, (None, feeds), rounds=200, warmup_rounds=5)
+
+
+@pytest.mark.parametrize("cache", ["none", "all"])
+def bench_onnx_load(
+    cache: CachePolicy, benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = package_dir("rapidocr")
+    if models is None:
+        pytest.skip("rapidocr is not installed: it brings the model")
+    monkeypatch.setenv("DEVICECORE_CACHE_DIR", str(tmp_path))
+    path = models / "models" / "PP-OCRv6_rec_small.onnx"
+
+    def load() -> int:
+        device = Device("/device:CPU:0", session=SessionSpec(CPU_PROVIDER), frameworks=("onnx",))
+        return OnnxModel(path, cache=cache).session(device).live_nodes
+
+    assert benchmark.pedantic(load, rounds=20, warmup_rounds=2) > 0
 
 
 def bench_peer_memory_copy(benchmark: Any) -> None:

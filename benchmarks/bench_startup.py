@@ -32,6 +32,28 @@ def bench_resolve_torch(process: Callable[..., str]) -> None:
     assert said.startswith("CPU:0") or "cuda" in said.lower()
 
 
+LIST = """\
+import sys
+from devicecore.cli import main
+assert main(["devices"]) == 0
+assert not {'torch'} & set(sys.modules)
+"""
+UNKNOWN = """\
+import os, tempfile
+os.environ["DEVICECORE_CACHE_DIR"] = tempfile.mkdtemp(dir=".")
+"""
+
+
+def bench_list_devices(process: Callable[..., str]) -> None:
+    """Every device, and why each other type has none; the evidence is there."""
+    assert "CPU:0" in process("-c", LIST)
+
+
+def bench_list_devices_first(process: Callable[..., str]) -> None:
+    """The same where nothing is known: everything is probed, in processes of its own."""
+    assert "CPU:0" in process("-c", UNKNOWN + LIST)
+
+
 def bench_peer_import_attrs(process: Callable[..., str]) -> None:
     process("-c", "import attrs")
 

@@ -131,6 +131,12 @@ ROWS = (
             Peer("onnxruntime run", "bench_peer_onnxruntime_large"),
         ),
     ),
+    Row(
+        "load a model of 21 MB that was kept",
+        "bench_onnx_load[all]",
+        "ms",
+        peers=(Peer("loaded from its file", "bench_onnx_load[none]"),),
+    ),
     Row("pick the live factory, cached", "bench_pick_cached", gate=0.10),
     Row(
         "import DeviceMgr and device_scope, over Python",
@@ -150,6 +156,8 @@ ROWS = (
         gate=150,
         peers=(Peer("torch; is_available()", "bench_peer_torch_is_available"),),
     ),
+    Row("list devices and reasons, evidence cached", "bench_list_devices", "ms", gate=250),
+    Row("list devices and reasons, first time", "bench_list_devices_first", "ms", gate=3000),
     Row("add 10,000 devices", "bench_add_10000", "s", gate=1.0),
     Row("make and add 10,000 devices", "bench_make_and_add_10000", "s"),
     Row("memory for adding 10,000 devices", "bench_add_10000", "MB", gate=20),
