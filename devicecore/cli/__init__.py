@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from devicecore import __version__
@@ -16,6 +17,7 @@ from devicecore.errors import ConfigurationError, DeviceCoreError, InvalidDevice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
 COMMANDS = {
     "devices": "list the devices of this machine, and why the others are not live",
@@ -40,12 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"devicecore {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        sentence = f"{summary[0].upper()}{summary[1:]}."
+        command = commands.add_parser(name, help=summary, description=sentence)
         if name in words:  # the others are not called, so they need not be imported
             module = import_module(f"devicecore.cli.{name}")
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     parsed = parser.parse_args(words)
+    _write_any_text(sys.stdout)
     try:
         code: int = parsed.run(parsed, sys.stdout)
         sys.stdout.flush()
@@ -59,6 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _write_any_text(out: TextIO) -> None:
+    """Let *out* escape the letters that its encoding lacks, as a pipe on Windows lacks most."""
+    if isinstance(out, TextIOWrapper):
+        out.reconfigure(errors="backslashreplace")
 
 
 def _say(error: Exception, code: int) -> int:

@@ -74,7 +74,7 @@ def run(args: Namespace, out: TextIO) -> int:
     report = _report(device, page, loading)
     files = write_page(args.out, image, report, host_cpu())
     if args.json:
-        print(json.dumps(report, ensure_ascii=False, indent=2), file=out)
+        print(json.dumps(report, indent=2), file=out)
         return 0
     why = chosen.why if device is chosen.device else f"{chosen.device.label} could not"
     print(f"\n{source.name}, read on {device.label}: {why}", file=out)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import asdict
 
 from devicecore.cli.listing import candidate_as_data
+from devicecore.cli.progress import progress
 from devicecore.cli.table import heading, print_table
 from devicecore.cli.usage import UsageError
 from devicecore.device_factory import default_registry
@@ -35,7 +36,7 @@ _DETAIL_LINES = 12
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's arguments to *parser*."""
-    parser.add_argument("type", nargs="?", help="only this device type")
+    parser.add_argument("type", metavar="TYPE", nargs="?", help="only this device type")
     parser.add_argument(
         "--deep", action="store_true", help="probe everything anew, which may take a minute"
     )
@@ -70,11 +71,16 @@ def run(args: Namespace, out: TextIO) -> int:
     """
     registry = default_registry()
     device_type = _registered(args.type) if args.type else None
-    sessions = [tried(session) for session in _asked_about(args)]
-    if args.deep:
-        registry.refresh()
-    candidates = registry.explain(device_type, deep=args.deep)
-    findings = [] if device_type else diagnose(Case(tuple(candidates), tuple(sessions)))
+    with progress() as show:
+        sessions = []
+        for session in _asked_about(args):
+            show(f"opening a session of {session.title} on {session.provider}")
+            sessions.append(tried(session))
+        show("probing the devices" if args.deep else "looking at the machine")
+        if args.deep:
+            registry.refresh()
+        candidates = registry.explain(device_type, deep=args.deep)
+        findings = [] if device_type else diagnose(Case(tuple(candidates), tuple(sessions)))
     if args.bundle:
         report = StringIO()
         # Not wrapped: a name or a secret that goes over two lines would not be found again.
@@ -106,8 +112,16 @@ def _asked_about(args: Namespace) -> tuple[Session, ...]:
             msg = "--option and --library say how a provider is asked for; name it with --provider"
             raise UsageError(msg)
         return sessions_to_try(args.model) if args.model else ()
-    options = dict(option.partition("=")[::2] for option in args.option)
+    options = dict(map(_key_and_value, args.option))
     return (Session(args.provider, options, args.model, args.library),)
+
+
+def _key_and_value(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        msg = f"--option {text} names no key and its value"
+        raise UsageError(msg, "write it as --option KEY=VALUE")
+    return key, value
 
 
 def _print(

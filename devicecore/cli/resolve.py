@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import asdict
 
+from devicecore.cli.progress import progress
 from devicecore.cli.table import print_table
 from devicecore.cli.usage import UsageError
 from devicecore.resolution import resolve
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's arguments to *parser*."""
     parser.add_argument(
-        "request", nargs="?", default="auto", help="auto, gpu, npu or a name (default: auto)"
+        "request",
+        metavar="REQUEST",
+        nargs="?",
+        default="auto",
+        help="auto, gpu, npu or a name (default: %(default)s)",
     )
     parser.add_argument("--framework", choices=("torch", "onnx"), help="what it must be live for")
     parser.add_argument("--policy", help="prefer:NAME,NAME or require:NAME, in place of a request")
@@ -34,7 +39,9 @@ def run(args: Namespace, out: TextIO) -> int:
         UsageError: The policy is none, or it and the request both name devices.
     """
     try:
-        found = resolve(args.request, framework=args.framework, policy=args.policy)
+        with progress() as show:
+            show("choosing a device")
+            found = resolve(args.request, framework=args.framework, policy=args.policy)
     except ValueError as error:
         raise UsageError(str(error)) from error
     device = found.device

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from devicecore.optional import package_dir
 
@@ -31,9 +31,14 @@ def bench(cache_dir: Path) -> Any:
         "PYTHONPATH": os.pathsep.join([str(PLUGIN), *filter(None, sys.path)]),
     }
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "devicecore", "bench", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "devicecore", "bench", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**environment, **more},
+        )
 
     return run
 
@@ -91,13 +96,28 @@ def test_a_device_that_takes_a_part_of_the_model(bench: Any, tmp_path: Path) -> 
         helper.make_node("MatMul", ["x", "x"], ["t"]),
         helper.make_node("Det", ["t"], ["y"]),
     ]
-    values = [helper.make_tensor_value_info(*each) for each in (("x", 1, [4, 4]), ("y", 1, []))]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
-    opset = [helper.make_opsetid("", 13)]
-    model = tmp_path / "model.onnx"
-    made = helper.make_model(graph, opset_imports=opset, ir_version=8)
-    model.write_bytes(made.SerializeToString())
-    done = bench(str(model), "--devices", "nxrt", "--json")
+    done = bench(saved(tmp_path, nodes, "x", []), "--devices", "nxrt", "--json")
     (row,) = json.loads(done.stdout)["devices"]
     assert (row["live_nodes"], row["total_nodes"]) == (1, 2)
     assert row["agrees"]
+
+
+def test_a_pipe_that_lacks_letters(bench: Any, tmp_path: Path) -> None:
+    """As one on Windows does: its encoding is that of the country."""
+    nodes = [helper.make_node("Neg", ["entrée→"], ["y"])]
+    model = saved(tmp_path, nodes, "entrée→", [4, 4])
+    done = bench(model, "--devices", "cpu", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  entr\\xe9e\\u2192  float32  [4, 4]\n" in done.stdout
+
+
+def saved(tmp_path: Path, nodes: list[Any], name: str, shape: list[int]) -> str:
+    """Write a model from a 4 by 4 matrix called *name* to ``y``."""
+    given = helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 4])
+    gives = helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)
+    graph = helper.make_graph(nodes, "g", [given], [gives])
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return str(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,6 +34,32 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         code, out, _ = call([name, "--help"], capsys)
         assert code == 0
         assert "--json" in out
+        assert f"\n{COMMANDS[name][:30].capitalize()}" in out
+
+
+class Terminal(StringIO):
+    """A fake terminal: it only says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["devices"], "probing the devices ..."),
+        (["resolve", "cpu"], "choosing a device ..."),
+        (["doctor", "cpu"], "looking at the machine ..."),
+    ],
+)
+def test_what_takes_its_time_says_what_it_does(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(words) == 0
+    assert said in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")  # and takes it away again
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

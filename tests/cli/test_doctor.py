@@ -55,6 +55,8 @@ def test_a_model_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     [
         (["--option", "a=1"], "name it with --provider"),
         (["--library", "a.so"], "name it with --provider"),
+        (["--provider", "CUDAExecutionProvider", "--option", "a"], "no key and its value"),
+        (["--provider", "CUDAExecutionProvider", "--option", "=1"], "no key and its value"),
         (["cpu", "--provider", "CUDAExecutionProvider"], "two questions"),
         (["cpu", "--bundle", "{file}/below.txt"], "cannot be written"),
     ],
