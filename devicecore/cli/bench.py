@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from devicecore.cli.model_bench.children import call_in_child
+from devicecore.cli.model_bench.children import ChildError, call_in_child
 from devicecore.cli.model_bench.report import as_data, print_report
 from devicecore.cli.model_bench.values import Inputs, Result, Task
 from devicecore.cli.progress import progress
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TextIO
 
+    from devicecore.cli.model_bench.values import Reference
     from devicecore.device import Device
 
 _ALL = "all"
@@ -107,8 +108,6 @@ def run(args: Namespace, out: TextIO) -> int:
     checked_model(args.model)
     if not installed("onnxruntime"):
         raise MissingDependencyError("onnxruntime", "onnx")
-    from devicecore.cli.model_bench.measure import reference  # late: it imports numpy
-
     with (
         TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as folder,
         progress() as show,
@@ -124,9 +123,7 @@ def run(args: Namespace, out: TextIO) -> int:
             seconds=args.seconds,
             cache=args.cache,
         )
-        known = call_in_child(
-            reference, task, inputs, timeout_s=args.timeout, show=_named(show, "reference")
-        )
+        known = _reference(task, inputs, args.timeout, _named(show, "reference"))
         results = []
         for device in devices:
             mine = evolve(task, device=device.name)
@@ -140,8 +137,21 @@ def run(args: Namespace, out: TextIO) -> int:
     return _NOT_LIVE if len(failed) >= enough else 0
 
 
+def _reference(
+    task: Task, inputs: Inputs, timeout_s: float, show: Callable[[str], None]
+) -> Reference:
+    from devicecore.cli.model_bench.measure import reference  # late: it imports numpy
+
+    try:
+        known: Reference = call_in_child(reference, task, inputs, timeout_s=timeout_s, show=show)
+    except ChildError as error:
+        msg = f"{task.model.name} was not run on the CPU, with which all are compared: {error}"
+        raise ChildError(msg) from error
+    return known
+
+
 def _result(
-    device: Device, task: Task, known: object, timeout_s: float, show: Callable[[str], None]
+    device: Device, task: Task, known: Reference, timeout_s: float, show: Callable[[str], None]
 ) -> Result:
     from devicecore.cli.model_bench.measure import measure
 

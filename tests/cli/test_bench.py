@@ -282,6 +282,8 @@ class TestCallsThatFail:
             (["{model}", "--runs", "0"], 2, "--runs is 0"),
             (["{model}", "--seconds", "-1"], 2, "--seconds is -1"),
             (["{model}", "--timeout", "nan"], 2, "--timeout is nan"),
+            (["{model}", "--timeout", "1e-3"], 1, "it took longer than 0.001 s, and was stopped"),
+            (["{big}", "--shape", f"x={1 << 50}"], 1, "was not run on the CPU, with which all"),
         ],
     )
     def test_they_say_why_in_one_line(
@@ -296,6 +298,9 @@ class TestCallsThatFail:
         files["page"].write_text("<html>")
         files["cut"].write_bytes(tiny_model()[:60])
         files["model"].write_bytes(tiny_model())
+        nodes = [helper.make_node("Neg", ["x"], ["y"])]
+        sizes = [tensor(name, TensorProto.FLOAT, ["n"]) for name in "xy"]
+        files["big"] = Path(saved(tmp_path, nodes, sizes[:1], sizes[1:]))
         got, out, err = call([word.format(**files) for word in words], capsys)
         assert (got, out) == (code, "")
         assert said in err

@@ -12,7 +12,7 @@ import pytest
 
 from devicecore.cli.model_bench.children import ChildError, call_in_child
 from devicecore.cli.model_bench.inputs import generated
-from devicecore.cli.model_bench.outputs import difference, has_nan
+from devicecore.cli.model_bench.outputs import as_arrays, difference, has_nan
 from devicecore.cli.model_bench.report import percentile_99
 from devicecore.errors import ModelError
 
@@ -79,6 +79,13 @@ def test_a_difference(
     found = difference({"y": np.array(expected)}, {"y": np.array(given)})
     assert (found.absolute, found.relative, found.fault) == (absolute, relative, fault)
     assert found.agrees == (absolute == 0)
+
+
+def test_numbers_of_ml_dtypes() -> None:
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    (array,) = as_arrays({"y": np.array([1.5, NAN], bfloat16)}).values()
+    assert array.dtype == np.float32
+    assert has_nan([array])
 
 
 def test_other_outputs_are_no_small_difference() -> None:

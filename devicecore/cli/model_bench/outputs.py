@@ -62,8 +62,13 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif hasattr(value, "data_ptr"):
         yield name, _without_numpy(value)
     else:
-        array = np.asarray(value)
-        yield name, array.astype(str) if array.dtype.kind in "OSU" else array
+        yield name, _that_numpy_saves(np.asarray(value))
+
+
+def _that_numpy_saves(array: Any) -> Any:
+    if array.dtype.kind in "OSU":
+        return array.astype(str)
+    return array.astype(np.float32) if array.dtype.kind == "V" else array  # one of ml_dtypes
 
 
 def _without_numpy(value: Any) -> Any:
