@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import NotLiveError
 from devicecore.optional import require
-from devicecore.ort.creation import add_provider, new_options
+from devicecore.ort.creation import add_provider, new_options, thread_limit
+from devicecore.ort.dialects import Preferences
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:
@@ -43,5 +44,5 @@ def session_options(
     if found.session is None:
         raise NotLiveError(found.name, "absent", "ONNX Runtime has no provider for it")
     options = new_options(ort, threads)
-    add_provider(ort, options, found.session, precision)
+    add_provider(ort, options, found.session, Preferences(precision, threads=thread_limit(threads)))
     return options

@@ -13,7 +13,7 @@ from devicecore import config
 from devicecore.errors import DeviceCoreError, ModelError, NotLiveError
 from devicecore.optional import require
 from devicecore.ort.assignment import RECORD_KEY, can_record
-from devicecore.ort.dialects import Precision, provider_options
+from devicecore.ort.dialects import Precision, Preferences, provider_options
 from devicecore.ort.libraries import preload
 from devicecore.ort.log_capture import captured_log
 from devicecore.ort.package import (
@@ -97,12 +97,21 @@ def new_options(
     options = ort.SessionOptions()
     usable = config.effective_cpu_count()
     options.intra_op_num_threads = threads or usable
-    if usable < (os.cpu_count() or 1) or (threads or 0) > usable:
+    if _is_limited() or (threads or 0) > usable:
         # Where others share the CPUs, threads that wait in a loop take the time of those that work.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     for key, value in (entries or {}).items():
         options.add_session_config_entry(key, value)
     return options
+
+
+def thread_limit(threads: int | None) -> int:
+    """Return how many threads of its own a provider may have, 0 where nothing limits them."""
+    return threads or (config.effective_cpu_count() if _is_limited() else 0)
+
+
+def _is_limited() -> bool:
+    return config.effective_cpu_count() < (os.cpu_count() or 1)
 
 
 def _record_nodes(ort: Any, options: Any) -> None:
@@ -124,18 +133,16 @@ def _optimise_once(ort: Any, options: Any, recipe: Recipe) -> None:
 
 def _create(ort: Any, recipe: Recipe, options: Any) -> Any:
     spec = recipe.spec
+    wanted = Preferences(recipe.precision, recipe.engines, thread_limit(recipe.threads))
     if spec.is_plugin:
-        add_provider(ort, options, spec, recipe.precision, recipe.engines)
+        add_provider(ort, options, spec, wanted)
         return ort.InferenceSession(recipe.model, options, enable_fallback=0)
     _prepare(ort, spec.provider)
-    chosen = provider_options(spec, recipe.precision, {}, recipe.engines)
-    providers = [(spec.provider, chosen)]
+    providers = [(spec.provider, provider_options(spec, wanted, {}))]
     return ort.InferenceSession(recipe.model, options, providers=providers, enable_fallback=0)
 
 
-def add_provider(
-    ort: Any, options: Any, spec: SessionSpec, precision: Precision, engines: str = ""
-) -> None:
+def add_provider(ort: Any, options: Any, spec: SessionSpec, wanted: Preferences) -> None:
     """Put the provider of *spec* first in *options*, ONNX Runtime's ``SessionOptions``.
 
     Raises:
@@ -145,12 +152,12 @@ def add_provider(
         if spec.library is not None:
             register(spec.library)
         device = native_device(spec.provider, spec.ep_device_index or 0)
-        chosen = provider_options(spec, precision, dict(device.ep_metadata), engines)
+        chosen = provider_options(spec, wanted, dict(device.ep_metadata))
         options.add_provider_for_devices([device], chosen)
         return
     _prepare(ort, spec.provider)
     if spec.provider != CPU_PROVIDER:  # which is always there, as the last one
-        options.add_provider(spec.provider, provider_options(spec, precision, {}, engines))
+        options.add_provider(spec.provider, provider_options(spec, wanted, {}))
 
 
 def _prepare(ort: Any, provider: str) -> None:

@@ -18,6 +18,22 @@ Precision = Literal["f32", "default"]
 PRECISIONS: tuple[Precision, ...] = ("f32", "default")
 
 
+@frozen
+class Preferences:
+    """What we mean, in the words of no provider.
+
+    Attributes:
+        precision: What it computes in.
+        engines: The folder where it keeps its engines; empty to keep none.
+        threads: How many CPUs it may take where it computes on the CPU with threads of its own; 0
+            for as many as it likes.
+    """
+
+    precision: Precision = "f32"
+    engines: str = ""
+    threads: int = 0
+
+
 OPENVINO = "OpenVINOExecutionProvider"
 _CUDA = "CUDAExecutionProvider"
 
@@ -61,26 +77,27 @@ ENGINE_OPTIONS: dict[str, EngineOptions] = {
 
 
 def provider_options(
-    spec: SessionSpec, precision: Precision, metadata: Mapping[str, str], engines: str = ""
+    spec: SessionSpec, wanted: Preferences, metadata: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the options of *spec*, with *precision* and *engines* where they leave them open.
+    """Return the options of *spec*, with what is *wanted* where they leave it open.
 
     Args:
         spec: How the session is opened.
-        precision: What is asked for.
+        wanted: What is asked for.
         metadata: What the provider says of its device; empty for a provider without EpDevices.
-        engines: The folder where the provider keeps its engines; empty to keep none.
     """
     options = dict(spec.options)
     if spec.provider == OPENVINO and spec.is_plugin:
-        return _openvino_plugin(options, precision, metadata.get("ov_device", "CPU"), engines)
-    if engines:
-        options = ENGINE_OPTIONS[spec.provider].for_folder(engines) | options
+        return _openvino_plugin(options, wanted, metadata.get("ov_device", "CPU"))
+    if wanted.engines:
+        options = ENGINE_OPTIONS[spec.provider].for_folder(wanted.engines) | options
+    if wanted.threads and spec.provider == OPENVINO and options.get("device_type") == "CPU":
+        options.setdefault("num_of_threads", str(wanted.threads))
     if spec.provider == _CUDA:
         # An exhaustive search, its default, runs anew for each shape: seconds for a text of its own
         # width, where the heuristic finds the same kernels at once.
         options.setdefault("cudnn_conv_algo_search", "HEURISTIC")
-    if precision == "f32" and spec.provider in _IN_FLOAT32:
+    if wanted.precision == "f32" and spec.provider in _IN_FLOAT32:
         key, value = _IN_FLOAT32[spec.provider]
         options.setdefault(key, value)
     return options
@@ -89,14 +106,14 @@ def provider_options(
 _IN_FLOAT32 = {_CUDA: ("use_tf32", "0"), OPENVINO: ("precision", "FP32")}
 
 
-def _openvino_plugin(
-    options: dict[str, str], precision: Precision, device: str, engines: str
-) -> dict[str, str]:
+def _openvino_plugin(options: dict[str, str], wanted: Preferences, device: str) -> dict[str, str]:
     """Return *options* in the words of OpenVINO's plug-in: it ignores all but ``load_config``."""
     config = json.loads(options.get("load_config") or "{}")
     own = config.setdefault(device, {})
-    if precision == "f32":  # its default is bf16 where the CPU has it
+    if wanted.precision == "f32":  # its default is bf16 where the CPU has it
         own.setdefault("INFERENCE_PRECISION_HINT", "f32")
-    if engines:
-        own.setdefault("CACHE_DIR", engines)
+    if wanted.engines:
+        own.setdefault("CACHE_DIR", wanted.engines)
+    if wanted.threads and device == "CPU":
+        own.setdefault("INFERENCE_NUM_THREADS", str(wanted.threads))
     return options | {"load_config": json.dumps(config)} if own else options

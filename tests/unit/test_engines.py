@@ -16,7 +16,7 @@ from devicecore.errors import EngineCacheError, ModelError
 from devicecore.onnx import OnnxModel
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
 from devicecore.ort.build_notice import build_notice
-from devicecore.ort.dialects import provider_options
+from devicecore.ort.dialects import Preferences, provider_options
 from devicecore.ort.engine_cache import _checksums
 from devicecore.ort.engines import keeps_engines
 from devicecore.ort.model_digest import model_digest
@@ -213,14 +213,21 @@ def test_which_engines_are_kept(spec: SessionSpec, policy: Any, keeps: bool) -> 
 
 def test_each_provider_is_told_in_its_own_words() -> None:
     def told(spec: SessionSpec, device: str = "") -> dict[str, str]:
-        return provider_options(spec, "f32", {"ov_device": device} if device else {}, "/engines")
+        wanted = Preferences("f32", "/engines", threads=2)
+        return provider_options(spec, wanted, {"ov_device": device} if device else {})
 
-    plugin = told(SessionSpec("OpenVINOExecutionProvider", {}, 0), "GPU.1")
-    config = {"GPU.1": {"INFERENCE_PRECISION_HINT": "f32", "CACHE_DIR": "/engines"}}
-    assert json.loads(plugin.pop("load_config")) == config
-    assert plugin == {}
+    for device, threads in {"CPU": {"INFERENCE_NUM_THREADS": "2"}, "GPU.1": {}}.items():
+        plugin = told(SessionSpec("OpenVINOExecutionProvider", {}, 0), device)
+        own = {"INFERENCE_PRECISION_HINT": "f32", "CACHE_DIR": "/engines", **threads}
+        assert json.loads(plugin.pop("load_config")) == {device: own}
+        assert plugin == {}
     built_in = told(SessionSpec("OpenVINOExecutionProvider", {"device_type": "CPU"}))
-    assert built_in == {"cache_dir": "/engines", "device_type": "CPU", "precision": "FP32"}
+    assert built_in == {
+        "cache_dir": "/engines",
+        "device_type": "CPU",
+        "num_of_threads": "2",
+        "precision": "FP32",
+    }
     assert told(SessionSpec("TensorrtExecutionProvider", {"device_id": "1"})) == {
         "trt_engine_cache_enable": "1",
         "trt_engine_cache_path": "/engines",

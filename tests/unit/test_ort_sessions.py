@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from devicecore.config import effective_cpu_count
 from devicecore.errors import MissingDependencyError, ModelError, NotLiveError
 from devicecore.ort import CPU_PROVIDER, SessionSpec, ep_devices, open_session, register
-from devicecore.ort.dialects import provider_options
+from devicecore.ort.dialects import Preferences, provider_options
 from devicecore.ort.tiny_model import expected_values, tiny_model
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -299,8 +299,8 @@ _EXHAUSTIVE = {"cudnn_conv_algo_search": "EXHAUSTIVE"}
 def test_float32_is_said_in_each_providers_words(
     spec: SessionSpec, metadata: dict[str, str], expected: dict[str, str]
 ) -> None:
-    assert provider_options(spec, "f32", metadata) == expected
-    unsaid = provider_options(spec, "default", metadata)
+    assert provider_options(spec, Preferences("f32"), metadata) == expected
+    unsaid = provider_options(spec, Preferences("default"), metadata)
     assert {name: unsaid[name] for name in unsaid if name != "cudnn_conv_algo_search"} == {
         name: value for name, value in spec.options.items() if name not in _EXHAUSTIVE
     }
