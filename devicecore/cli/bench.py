@@ -172,7 +172,9 @@ def _devices(words: str) -> Sequence[Device]:
     """Return the devices to measure, the best one first or as they are named."""
     if words == _ALL:
         manager = DeviceMgr.create(DeviceOptions(frameworks=("onnx",)))
-        return [each for each in sorted(manager, key=manager.rank) if each.session is not None]
+        live = [each for each in sorted(manager, key=manager.rank) if each.session is not None]
+        manager.close()  # each is opened anew in its own process
+        return live
     names = [name.strip() for name in words.split(",") if name.strip()]
     if not names:
         msg = "--devices names no device"
