@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from devicecore.fork import rearm_after_fork
@@ -11,9 +12,12 @@ from devicecore.onnx.binding import bound_call
 from devicecore.onnx.inputs import check_inputs
 from devicecore.onnx.ports import input_ports, output_ports
 from devicecore.ort.bindings import memory_of
+from devicecore.ort.build_notice import build_notice
+from devicecore.ort.dialects import builds_slowly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from devicecore.onnx.arrays import Described
     from devicecore.onnx.binding import Call
@@ -80,7 +84,8 @@ class LoadedModel:
         call = bound_call(
             self.session, inputs, described, self._outputs, shapes or {}, stream=self._stream
         )
-        outputs = call(values, copied)
+        with self._notice():  # a shape that is new to TensorRT may take minutes
+            outputs = call(values, copied)
         self.session.count_nodes()
         if shapes is None:
             shapes = _kept_shapes(self._outputs, outputs)
@@ -92,6 +97,12 @@ class LoadedModel:
             if key in self.idle:
                 self.idle[key].append(call)
         return outputs
+
+    def _notice(self) -> AbstractContextManager[None]:
+        provider = self.session.spec.provider
+        if builds_slowly(provider):
+            return build_notice(provider, self._name, at_once=False)
+        return nullcontext()
 
     def close(self) -> None:
         """Let go of the session; the device is closed, or has dropped it."""

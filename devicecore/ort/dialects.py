@@ -76,6 +76,12 @@ ENGINE_OPTIONS: dict[str, EngineOptions] = {
 }
 
 
+def builds_slowly(provider: str) -> bool:
+    """Return whether *provider* may build for minutes before it computes."""
+    known = ENGINE_OPTIONS.get(provider)
+    return known is not None and known.is_slow
+
+
 def provider_options(
     spec: SessionSpec, wanted: Preferences, metadata: Mapping[str, str]
 ) -> dict[str, str]:
