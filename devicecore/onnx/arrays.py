@@ -26,12 +26,14 @@ class ElementType:
     Attributes:
         name: What numpy or torch calls it, such as ``"float32"``.
         number: ONNX's number of it.
-        in_numpy: Whether numpy has it.
+        in_numpy: Whether numpy has it by itself; see `devicecore.onnx.extended`.
+        per_byte: How many of them share a byte in ONNX Runtime's memory.
     """
 
     name: str
     number: int
     in_numpy: bool = True
+    per_byte: int = 1
 
 
 _NUMPY = {
@@ -60,7 +62,14 @@ ELEMENT_TYPES: dict[str, ElementType] = {
     "tensor(float8e4m3fnuz)": ElementType("float8_e4m3fnuz", 18, in_numpy=False),
     "tensor(float8e5m2)": ElementType("float8_e5m2", 19, in_numpy=False),
     "tensor(float8e5m2fnuz)": ElementType("float8_e5m2fnuz", 20, in_numpy=False),
+    "tensor(float8e8m0)": ElementType("float8_e8m0fnu", 24, in_numpy=False),
+    "tensor(uint4)": ElementType("uint4", 21, in_numpy=False, per_byte=2),
+    "tensor(int4)": ElementType("int4", 22, in_numpy=False, per_byte=2),
+    "tensor(uint2)": ElementType("uint2", 25, in_numpy=False, per_byte=4),
+    "tensor(int2)": ElementType("int2", 26, in_numpy=False, per_byte=4),
 }
+
+_SHARE_A_BYTE = frozenset(each.name for each in ELEMENT_TYPES.values() if each.per_byte > 1)
 
 
 @frozen
@@ -114,6 +123,8 @@ def describe(value: Any) -> Described | None:
         if str(value.layout) != "torch.strided":
             return None
         dtype = str(value.dtype).removeprefix("torch.")
+        if dtype in _SHARE_A_BYTE:  # torch has little more of these than their names
+            return None
         return Described("torch", dtype, tuple(value.shape), str(value.device))
     if isinstance(value, _class_in("onnxruntime", "OrtValue")) and value.is_tensor():
         element, memory = ELEMENT_TYPES.get(value.data_type()), value.device_name()

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
+from devicecore.onnx.extended import packed
 from devicecore.ort.bindings import HOST, native_device_of, native_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from devicecore.onnx.arrays import Described
+    from devicecore.onnx.arrays import Described, ElementType
     from devicecore.onnx.ports import Port
 
 # Up to this size, copying an array costs less than binding it.
@@ -58,6 +59,8 @@ def feed(native: Any, port: Port, given: Described, *, gather: bool) -> Feed:
     small = gather and port.element.in_numpy and is_small(given.shape, given.dtype)
     if given.kind == "torch" and not (small and given.memory == "cpu"):
         return _tensor(native, port, port.element.number, given)
+    if not port.element.in_numpy:
+        return _bytes(native, port, port.element, given)
     return _small(native, port, given) if small else _array(native, port)
 
 
@@ -88,6 +91,22 @@ def _array(native: Any, port: Port) -> Feed:
             array = np.array(array, order="C", copy=True)
             copied()
         bind_input(name, array)
+        return array
+
+    return Feed(bind)
+
+
+def _bytes(native: Any, port: Port, element: ElementType, given: Described) -> Feed:
+    bind_input, device = native.bind_input, native_device_of(HOST)
+
+    def bind(array: Any, copied: Callable[[], None]) -> object:
+        if element.per_byte > 1:
+            array = packed(array, element)
+            copied()
+        elif not (array.flags.c_contiguous and array.flags.aligned):
+            array = np.array(array, order="C", copy=True)
+            copied()
+        bind_input(port.name, device, element.number, given.shape, array.ctypes.data)
         return array
 
     return Feed(bind)

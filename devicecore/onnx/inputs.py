@@ -22,7 +22,7 @@ def check_inputs(
 ) -> dict[str, Described]:
     """Look whether *feeds* are what the model takes, and return what is known of each.
 
-    Values that are no tensors are for ONNX Runtime to judge and are left out.
+    Texts and what is no tensor are for ONNX Runtime to judge and are left out.
 
     Args:
         model: The model, for the message.
@@ -39,7 +39,8 @@ def check_inputs(
             found = describe(feeds[name])
             if found is not None:
                 _check(model, port, found, memory)
-                described[name] = found
+                if port.element is not None:
+                    described[name] = found
             elif port.element is not None:
                 given = f"a {type(feeds[name]).__name__}"
                 raise ModelError(model, f"it takes {port}, given {given}", _FIX)

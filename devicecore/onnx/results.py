@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
+from devicecore.onnx.extended import extended_dtype, read_value
 from devicecore.onnx.feeding import is_small
 from devicecore.ort.bindings import HOST, native_device_of, value_on, value_type
 
@@ -46,31 +48,43 @@ def result(
         native: ONNX Runtime's binding.
         port: The output.
         index: Its place among the outputs.
-        kind: Whose array it shall be. What numpy has no element type for stays an ``OrtValue``.
+        kind: Whose array it shall be. What numpy has no element type for is one of ml_dtypes where
+            that is installed, and else stays an ``OrtValue``, as does what torch has none for.
         memory: Where it shall lie, ``"cpu"`` or ``"cuda:0"``.
         shape: Its shape if that is always the same, else None.
     """
     element = port.element
     assert element is not None  # what is no tensor is not bound
-    small = shape is not None and element.in_numpy and is_small(shape, element.name)
     if kind == "numpy" and element.in_numpy:
         if shape is None:
             return _allocated(native, port.name, index, memory, _as_array)
-        make = _copied if small else _new_array
+        make = _copied if is_small(shape, element.name) else _new_array
         return make(native, port.name, shape, element.name)
-    if kind == "torch":
-        torch = sys.modules["torch"]
-        if shape is None:
-            as_tensor = _as_tensor(getattr(torch, element.name))
-            return _allocated(native, port.name, index, memory, as_tensor)
-        if small and memory == HOST:
-            take, from_numpy = (
-                _copied(native, port.name, shape, element.name).take,
-                torch.from_numpy,
-            )
-            return Result(lambda: from_numpy(take()))
-        return _new_tensor(native, port.name, element, memory, shape)
+    if kind == "numpy" and (dtype := extended_dtype(element)) is not None:
+        read = partial(read_value, element=element, dtype=dtype)
+        return _allocated(native, port.name, index, memory, read)
+    if kind == "torch" and element.per_byte == 1:
+        return _torch_result(native, port.name, index, element, memory=memory, shape=shape)
     return _allocated(native, port.name, index, memory, value_type())
+
+
+def _torch_result(
+    native: Any,
+    name: str,
+    index: int,
+    element: ElementType,
+    *,
+    memory: str,
+    shape: tuple[int, ...] | None,
+) -> Result:
+    torch = sys.modules["torch"]
+    if shape is None:
+        as_tensor = _as_tensor(getattr(torch, element.name))
+        return _allocated(native, name, index, memory, as_tensor)
+    if memory == HOST and element.in_numpy and is_small(shape, element.name):
+        take, from_numpy = _copied(native, name, shape, element.name).take, torch.from_numpy
+        return Result(lambda: from_numpy(take()))
+    return _new_tensor(native, name, element, memory, shape)
 
 
 def _as_array(value: Any) -> Any:
