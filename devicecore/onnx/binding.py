@@ -92,9 +92,9 @@ def _short(
             try:
                 only_write(values[0])
                 run(native, options)
+                return {only_name: only_take()}
             except Exception as error:  # its errors share no other base
                 raise error_of(error) from error
-            return {only_name: only_take()}
 
         return short_call
 
@@ -103,11 +103,11 @@ def _short(
             for write, value in zip(writes, values):  # noqa: B905 - one for each, by the signature
                 write(value)
             run(native, options)
+            outputs = {}
+            for name, take in takes:
+                outputs[name] = take()
         except Exception as error:  # its errors share no other base
             raise error_of(error) from error
-        outputs = {}
-        for name, take in takes:
-            outputs[name] = take()
         return outputs
 
     return call
@@ -134,10 +134,10 @@ def _full(
             for make_room in rooms:
                 make_room()
             run()
+            del held
+            outputs = {name: take() for name, take in takes}
         except Exception as error:  # its errors share no other base
             raise error_of(error) from error
-        del held
-        outputs = {name: take() for name, take in takes}
         if clears:
             native.clear_binding_inputs()
         return outputs

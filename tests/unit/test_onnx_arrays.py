@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from devicecore import config
 from devicecore.device import Device
-from devicecore.errors import ModelError
+from devicecore.errors import ModelError, NotLiveError
 from devicecore.onnx import OnnxModel
 from devicecore.ort import CPU_PROVIDER, SessionSpec, empty_value
 from devicecore.ort.tiny_model import expected_values, tiny_model
@@ -343,6 +343,17 @@ def test_plugins_take_and_give_every_kind(kind: str, plugin_device: Device) -> N
     results = [plugin_device.compute(model, each)["y"] for each in feeds]
     for factor, y in enumerate(results, 1):
         np.testing.assert_allclose(as_array(y), expected * factor)
+
+
+def test_a_plugin_that_gives_no_output_is_told_of() -> None:
+    package = pytest.importorskip("nxrt_ep_cpu", reason="nxrt_ep_cpu is not installed")
+    spec = SessionSpec("cpu_ep", {}, 0, package.get_library_path())
+    kinds = {"y": (TensorProto.FLOAT, ["n"]), "mask": (TensorProto.BOOL, ["n"])}
+    node = helper.make_node("Dropout", ["x"], ["y", "mask"])  # its mask is left out
+    model = built([node], {"x": (TensorProto.FLOAT, ["n"])}, kinds)
+    device = Device("/device:NPU:0", device_class="NPU", session=spec)
+    with pytest.raises(NotLiveError, match=r"cpu_ep is broken; Only OrtValues that are Tensors"):
+        device.compute(model, {"x": np.ones(3, np.float32)})
 
 
 def test_values_in_a_devices_own_memory_go_in(plugin_device: Device) -> None:
