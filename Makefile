@@ -2,7 +2,7 @@
 #   make demo    reads the text of a page on the best device of this machine
 #   make test    installs the rest and runs every test
 # Both share one environment, .venv; it is brought up to date when pyproject.toml,
-# constraints-cpu.txt or tools/opencv_fallback.py change.
+# constraints-cpu.txt or one of the scripts in tools/ change.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -13,7 +13,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALL := $(PIP) install --constraint constraints-cpu.txt
 WHEEL_PIP := build/wheel/venv/bin/python -m pip --quiet --disable-pip-version-check
-SETUP_FILES := pyproject.toml constraints-cpu.txt tools/opencv_fallback.py
+SETUP_FILES := pyproject.toml constraints-cpu.txt tests/models.txt tools/opencv_fallback.py \
+  tools/swiftshader.py
 TEST_EXTRAS := cli,demo,openvino,torch
 
 .DEFAULT_GOAL := help
@@ -38,7 +39,9 @@ $(VENV)/.stamp-test: $(SETUP_FILES) | $(VENV)/.stamp-python
 	@echo "Installing what the tests need: about 600 MB to download with the CPU build of torch;"
 	@echo "where pip finds only the CUDA build of torch for this machine, about 3 GB."
 	$(INSTALL) --editable '.[$(TEST_EXTRAS)]' --group dev
+	$(INSTALL) --no-deps --requirement tests/models.txt
 	@$(BIN)/python tools/opencv_fallback.py
+	@$(BIN)/python tools/swiftshader.py
 	@touch $(VENV)/.stamp-demo $@
 
 demo: $(VENV)/.stamp-demo ## Read a page on the best device (DEMO_ARGS="--image FILE")
@@ -89,7 +92,9 @@ nightly: build ## Every test, the slow ones too, against the built wheel in an e
 	$(BIN)/python -m venv build/wheel/venv
 	$(WHEEL_PIP) install --upgrade 'pip>=25.1'
 	$(WHEEL_PIP) install --constraint constraints-cpu.txt "$$(ls dist/*.whl)[$(TEST_EXTRAS)]" --group test
+	$(WHEEL_PIP) install --no-deps --requirement tests/models.txt
 	build/wheel/venv/bin/python tools/opencv_fallback.py
+	build/wheel/venv/bin/python tools/swiftshader.py
 	cp -r README.md conftest.py pyproject.toml docs tests benchmarks build/wheel/
 	cd build/wheel && venv/bin/pytest -m "" $(PYTEST_ARGS)
 
