@@ -2,8 +2,8 @@
 
 Run it in the repository: ``python -m benchmarks.conformance --provider openvino --json FILE``; it
 needs ``onnx``, ONNX Runtime and the provider's package, and this repository on ``PYTHONPATH`` with
-``factories``. ``--expect`` writes down which cases do not pass, which the tests then hold on to.
-Prints a short table last.
+``factories``. ``--expect`` writes down which cases do not pass, which the tests then hold on to,
+``--record`` keeps the counts in ``results/``. Prints a short table last.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import json
 import logging
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 from collections import Counter
+from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from devicecore.testing import CaseResult
 
+RESULTS = Path(__file__).parent / "results" / "conformance.json"
 EXPECTED = Path(__file__).parents[1] / "tests" / "conformance" / "expected"
 PEER = "onnxruntime"
 
@@ -154,6 +157,29 @@ def _expect(engine: str, found: dict[str, Any]) -> None:
     (EXPECTED / f"{engine}.json").write_text(text, encoding="utf-8")
 
 
+def record(found: dict[str, Any]) -> None:
+    """Keep the counts of *found* beside those of the other engines."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
+    reasons = {reason: len(names) for reason, names in found["not_passed"].items()}
+    counts = {
+        name: value for name, value in found.items() if name not in ("provider", "not_passed")
+    }
+    about = {"gate": ENGINES[found["provider"]].gate or None, "date": f"{datetime.now(UTC):%F}"}
+    known[found["provider"]] = {**counts, "reasons": reasons, **about, "commit": _commit()}
+    ordered = {name: known[name] for name in ENGINES if name in known}
+    text = json.dumps(ordered, indent=1, ensure_ascii=False) + "\n"
+    RESULTS.write_text(text, encoding="utf-8")
+
+
+def _commit() -> str | None:
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() or None
+
+
 def _table(found: dict[str, Any]) -> Iterable[str]:
     gate = ENGINES[found["provider"]].gate
     verdict = f" (gate {gate} {'ok' if found['passed'] >= gate else 'MISSED'})" if gate else ""
@@ -179,6 +205,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--details", type=Path, help="where it goes what each failed case said")
     parser.add_argument("--expect", action="store_true", help="hold the tests to this run")
+    parser.add_argument("--record", action="store_true", help="keep the counts in results/")
     arguments = parser.parse_args()
     backend = backend_on(arguments.provider)
     logging.getLogger("devicecore").setLevel(logging.ERROR)  # each move of a model is one line
@@ -196,6 +223,8 @@ def main() -> None:
     if arguments.details:
         said = [f"{each.name}\t{each.reason}\t{each.detail!r}" for each in results if each.reason]
         arguments.details.write_text("\n".join(said) + "\n", encoding="utf-8")
+    if arguments.record:
+        record(found)
     if arguments.expect:
         _expect(arguments.provider, found)
     print("\n".join(_table(found)))

@@ -58,14 +58,13 @@ class OnnxBackend(Backend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **_kwargs: Any) -> OnnxRepresentation:
-        """Open *model* on *device*.
+        """Open *model* on *device*; where a node of it has no kernel, raise ``unittest.SkipTest``.
 
         Args:
             model: The model as ``onnx.load`` gives it, its file or its bytes.
             device: The device, or its name; see `on`.
 
         Raises:
-            unittest.SkipTest: There is no kernel for a node of it.
             ModelError: The model is at fault.
             NotLiveError: The device does not work for it.
             OutOfMemoryError: The device has too little memory.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OF_THE_CPU = "_cpu"
 # What an error says, by the first words that fit, in a few words of ours.
 _REASONS = (
-    (ModelError, "is not a registered function/op", "unknown operator"),
+    (Exception, "is not a registered function/op", "unknown operator"),
     (ModelError, "it is too new", "model too new"),
     (ModelError, "", "model refused"),
     (NotLiveError, "", "provider failed"),

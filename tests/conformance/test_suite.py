@@ -35,7 +35,6 @@ from benchmarks.conformance import (  # noqa: E402 - it imports what may be miss
 
 ROOT = Path(__file__).parents[2]
 CASES = 2033
-SWIFTSHADER = Path(sys.prefix, "share", "swiftshader")
 
 
 def expected(engine: str) -> dict[str, Any]:
@@ -77,12 +76,13 @@ def run_here(engine: str) -> dict[str, Any]:
     return summary(engine, list(run_onnx_suite(backend_on(engine))))
 
 
-def run_apart(engine: str, python: str, folder: Path, variables: Mapping[str, str]) -> Any:
+def run_apart(
+    engine: str, python: Path | str, packages: Path, folder: Path, variables: Mapping[str, str]
+) -> Any:
     """Run the suite in a process of its own, and return what it wrote."""
     file = folder / "found.json"
-    words = [python, "-m", "benchmarks.conformance", "--provider", engine, "--json", str(file)]
-    path = os.pathsep.join([str(ROOT), str(ROOT / "factories"), *sys.path])
-    environment = {**os.environ, "PYTHONPATH": path, **variables}
+    words = [str(python), "-m", "benchmarks.conformance", "--provider", engine, "--json", str(file)]
+    environment = {**os.environ, "PYTHONPATH": str(packages), **variables}
     done = subprocess.run(
         words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
@@ -108,15 +108,24 @@ def test_what_passed_goes_on_passing(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default:on .* these now pass:UserWarning")
-def test_what_passed_on_webgpu_goes_on_passing(tmp_path: Path) -> None:
+def test_what_passed_on_webgpu_goes_on_passing(
+    our_packages: Path, swiftshader: dict[str, str], tmp_path: Path
+) -> None:
     was = expected_here("webgpu")
-    driver = next(SWIFTSHADER.rglob("vk_swiftshader_icd.json"), None)
-    loader = next(SWIFTSHADER.rglob("*-linux-gnu/libvulkan.so.1"), None)
-    if driver is None or loader is None:
-        pytest.skip(f"there is no SwiftShader in {SWIFTSHADER}")
-    variables = {
-        "VK_ICD_FILENAMES": str(driver),
-        "LD_LIBRARY_PATH": str(loader.parent),
-        "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER": "1",
-    }
-    hold("webgpu", was, run_apart("webgpu", sys.executable, tmp_path, variables))
+    hold("webgpu", was, run_apart("webgpu", sys.executable, our_packages, tmp_path, swiftshader))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    sys.platform != "linux" or sys.version_info[:2] != (3, 11),
+    reason="the pinned wheels are those of Linux and Python 3.11",
+)
+@pytest.mark.filterwarnings("default:on .* these now pass:UserWarning")
+def test_what_passed_on_a_build_with_openvino_goes_on_passing(
+    environment: Any, our_packages: Path, tmp_path: Path
+) -> None:
+    was = expected("openvino-in-tree")
+    environment.pip("install", *(f"{name}=={number}" for name, number in was["versions"].items()))
+    now = run_apart("openvino-in-tree", environment.python, our_packages, tmp_path, {})
+    assert now["versions"] == was["versions"]
+    hold("openvino-in-tree", was, now)
