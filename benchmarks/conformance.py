@@ -116,7 +116,8 @@ def summary(engine: str, results: Sequence[CaseResult]) -> dict[str, Any]:
     nodes: Counter[str] = Counter()
     for result in results:
         nodes.update(result.nodes)
-    host = sum(set(each.nodes) == {CPU_PROVIDER} for each in results if each.outcome == "passed")
+    passed = [each for each in results if each.outcome == "passed"]
+    host = sum(set(each.nodes) == {CPU_PROVIDER} for each in passed) if engine != "cpu" else 0
     return {
         "provider": engine,
         "passed": outcomes["passed"],
@@ -186,14 +187,16 @@ def _table(found: dict[str, Any]) -> Iterable[str]:
     versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     yield f"{found['provider']}: {versions}, Python {found['python']}, {found['cpu']}"
     yield f"  passed   {found['passed']:5}{verdict}"
-    yield f"    of these on the CPU alone {found['passed_on_the_cpu_alone']}"
+    if host := found["passed_on_the_cpu_alone"]:
+        yield f"    of these on the CPU alone {host}"
     yield f"  skipped  {found['skipped']:5} no kernel"
     yield f"  failed   {found['failed']:5}"
     for reason, names in found["not_passed"].items():
         if reason == "no kernel":
             continue
         yield f"    {reason:20} {len(names):5}"
-    yield f"  nodes    {', '.join(f'{name} {count}' for name, count in found['nodes'].items())}"
+    nodes = ", ".join(f"{name} {count}" for name, count in found["nodes"].items())
+    yield f"  nodes    {nodes or 'not known'}"
     yield f"  seconds  {found['seconds']:7}"
 
 
