@@ -131,13 +131,15 @@ class OnnxModel:
         Args:
             device: A device with a provider of ONNX Runtime.
             feeds: An array for each input, of its dtype and rank: of numpy, of torch or an
-                ``OrtValue``. Tensors of torch lie on the host, or on the card that the provider
-                computes on; gradients do not pass.
+                ``OrtValue``. What numpy lacks, such as bfloat16, is an array of ml_dtypes. Tensors
+                of torch lie on the host, or on the card that the provider computes on; gradients do
+                not pass.
 
         Returns:
             An array for each output, in the model's order; a later call does not change it. It is a
             tensor of torch if an input is one, else an ``OrtValue`` if one is, else numpy's, and
             lies on the card if an input does. Models with texts or sequences give numpy arrays.
+            What numpy lacks is an array of ml_dtypes where that is installed, or an ``OrtValue``.
 
         Raises:
             ModelError: The model is at fault, or *feeds* do not fit its inputs.

@@ -69,6 +69,31 @@ def reasons(found: Mapping[str, Any]) -> dict[str, str]:
     return {name: reason for reason, names in found["not_passed"].items() for name in names}
 
 
+def counts(*, passed: int, **not_passed: list[str]) -> dict[str, Any]:
+    others = sum(map(len, not_passed.values()))
+    return {"passed": passed, "skipped": 0, "failed": others, "not_passed": not_passed}
+
+
+def test_a_case_that_no_longer_passes_is_named() -> None:
+    was, now = counts(passed=2032, values=["a"]), counts(passed=2031, values=["a"], kernel=["b"])
+    with pytest.raises(AssertionError, match=r"\{'b': 'kernel'\}"):
+        hold("cpu", was, now)
+
+
+def test_a_case_that_passes_now_is_told_of() -> None:
+    was, now = counts(passed=2031, values=["a"], kernel=["b"]), counts(passed=2032, values=["a"])
+    with pytest.warns(UserWarning, match="on cpu these now pass: b$"):
+        hold("cpu", was, now)
+
+
+def test_too_few_cases_are_no_pass() -> None:
+    with pytest.raises(AssertionError):
+        hold("cpu", counts(passed=2032), counts(passed=2032))
+    many = [str(number) for number in range(CASES - 1839)]
+    with pytest.raises(AssertionError, match="1839 >= 1840"):
+        hold("cpu", counts(passed=1839, values=many), counts(passed=1839, values=many))
+
+
 def run_here(engine: str) -> dict[str, Any]:
     """Run the suite in this process."""
     from devicecore.testing import run_onnx_suite
