@@ -90,7 +90,8 @@ def resolve(
     parsed = DeviceName() if request == AUTO else source.parsed(request)
     if parsed == DeviceName():  # nothing is said of the device
         types = tuple(automatic_types(source))
-        return _first_live(source, types, framework, "the highest priority of what is live")
+        why = "the highest priority of what is live"
+        return _first_live(source, types, framework, why, named=False)
     if (
         parsed.device_type in DEVICE_CLASSES
         and parsed.device_type not in source.registry.known_types
@@ -123,11 +124,13 @@ def automatic_types(source: Runtime) -> Iterator[str]:
 
 
 def _first_live(
-    source: Runtime, names: tuple[str, ...], framework: str | None, why: str
+    source: Runtime, names: tuple[str, ...], framework: str | None, why: str, *, named: bool = True
 ) -> Resolution:
     rejected: list[Rejected] = []
     for name in names:
         try:
+            if not named:
+                _check_unnamed(source, name, framework)
             device = source.device(name, framework)
         except NotLiveError as error:
             rejected.append(Rejected(name, error.state, error.reason, error.fix))
@@ -138,6 +141,19 @@ def _first_live(
     what = f"a device for {framework}" if framework else "a device"
     reasons = "; ".join(f"{each.name}: {each.reason}" for each in rejected)
     raise NotLiveError(what, "absent", reasons, next((e.fix for e in rejected if e.fix), ""))
+
+
+def _check_unnamed(source: Runtime, device_type: str, framework: str | None) -> None:
+    """Raise `NotLiveError` where nothing of a type is live but what has to be named."""
+    entries = source.registry.factories(device_type)
+    if not any(entry.only_named for entry in entries):
+        return
+    answers = [
+        source.registry.liveness_of(entry, framework) for entry in entries if not entry.only_named
+    ]
+    if not any(answer.is_live for answer in answers):
+        first = answers[0]
+        raise NotLiveError(device_type, first.state, first.reason, first.fix)
 
 
 def _rejections(source: Runtime, framework: str | None) -> list[Rejected]:
