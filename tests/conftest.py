@@ -6,15 +6,20 @@ import os
 import pickle
 import select
 import signal
+import subprocess
+import sys
 import warnings
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from devicecore.optional import package_dir
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 # A busy machine is slow, which is no failure.
 settings.register_profile(
@@ -23,6 +28,7 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 FORK_TIMEOUT_S = 60.0
+OURS = ("attrs", "filelock", "packaging", "platformdirs")
 
 
 @pytest.fixture
@@ -69,3 +75,74 @@ def _in_fork(function: Callable[[], Any]) -> Any:
         os.close(source)
     assert fine, result
     return result
+
+
+class Environment:
+    """A fresh environment with pip in it."""
+
+    def __init__(self, folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        self.python = folder / "bin" / "python"
+
+    def pip(self, *words: str) -> None:
+        done = subprocess.run(
+            [self.python, "-m", "pip", "--disable-pip-version-check", "--quiet", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode and "No matching distribution" in done.stderr:
+            pytest.skip(f"pip finds no {words[-1]} here")
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    """Return a fresh environment with what our packages need."""
+    return _environment(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def environment_with(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Environment]:
+    """Return a function that gives an environment with some packages, made once for all tests."""
+
+    @cache
+    def make(*packages: str) -> Environment:
+        made = _environment(tmp_path_factory.mktemp("environment"))
+        made.pip("install", *packages)
+        return made
+
+    return make
+
+
+def _environment(folder: Path) -> Environment:
+    made = Environment(folder / "venv")
+    made.pip("install", *OURS)
+    return made
+
+
+@pytest.fixture(scope="session")
+def our_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with our packages and nothing else that may be installed beside them."""
+    folder = tmp_path_factory.mktemp("packages")
+    for name in ("devicecore", "devicecore_factories"):
+        package = package_dir(name)
+        assert package is not None
+        (folder / name).symlink_to(package, target_is_directory=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def swiftshader() -> dict[str, str]:
+    """Return the variables with which a new process finds WebGPU on SwiftShader."""
+    folder = Path(sys.prefix, "share", "swiftshader")
+    driver = folder / "vk_swiftshader_icd.json"
+    if not driver.is_file():
+        pytest.skip("SwiftShader is not here: tools/swiftshader.py unpacks it where there is apt")
+    return {
+        "VK_ICD_FILENAMES": str(driver),
+        "LD_LIBRARY_PATH": str(folder),
+        "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER": "1",
+    }

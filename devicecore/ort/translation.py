@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"^.*\[ONNXRuntimeError\] : \d+ : \w+ : |^Error in execution: ")
 _PLACE = re.compile(r"^/\S+\.(?:cc|cpp|h):\d+ (?:.* was false\. |[^()]*\(.*?\) )(?=\S)")
+# What OpenVINO says stands after this mark, among the places of its source.
+_OPENVINO = re.compile(r"^.*\[OpenVINO-EP\] |Exception from \S+: |(?<=failed) at \S+:\d+(?=: )")
 _FUNCTION = re.compile(r"\b\w+\.cc:\d+ \w+ ")
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|OUT_OF_MEMORY|Failed to allocate memory|bad_alloc|ALLOC_FAILED", re.IGNORECASE
@@ -46,7 +48,7 @@ def message_of(error: BaseException) -> str:
 
 def _plain(said: str) -> str:
     text = " ".join(said.split())
-    return _FUNCTION.sub("", _PLACE.sub("", _CODE.sub("", text)))
+    return _OPENVINO.sub("", _FUNCTION.sub("", _PLACE.sub("", _CODE.sub("", text))))
 
 
 def opening_error(

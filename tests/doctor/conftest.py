@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore.optional import package_dir
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -27,17 +25,6 @@ found = [asdict(finding) for finding in diagnose(Case(sessions=asked))]
 imported = sorted({"cv2", "numpy", "onnxruntime", "torch"} & sys.modules.keys())
 print(json.dumps({"findings": found, "imported": imported}))
 """
-
-
-@pytest.fixture(scope="session")
-def our_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with our packages and nothing else that may be installed beside them."""
-    folder = tmp_path_factory.mktemp("packages")
-    for name in ("devicecore", "devicecore_factories"):
-        package = package_dir(name)
-        assert package is not None
-        (folder / name).symlink_to(package, target_is_directory=True)
-    return folder
 
 
 @pytest.fixture
