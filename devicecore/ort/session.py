@@ -51,8 +51,8 @@ class OpenedSession:
         self._model = model
         self._min_nodes = min_nodes or 0.0
         self._output_names = [output.name for output in session.get_outputs()]
-        self.run_options = _run_options(ort)
-        self.queued_run_options = _run_options(ort)
+        self.run_options: Any = _run_options(ort)
+        self.queued_run_options: Any = _run_options(ort)
         self.queued_run_options.add_run_config_entry(_QUEUED_KEY, "1")
         self._profile_lock = threading.Lock()
         self._nodes: Mapping[str, int] | None = None
