@@ -2,7 +2,6 @@
 
 import gc
 import threading
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -355,20 +354,6 @@ def test_a_plugin_that_gives_no_output_is_told_of() -> None:
     device = Device("/device:NPU:0", device_class="NPU", session=spec)
     with pytest.raises(NotLiveError, match=r"cpu_ep is broken; Only OrtValues that are Tensors"):
         device.compute(model, {"x": np.ones(3, np.float32)})
-
-
-@pytest.mark.parametrize("plugin_device", ["onnxruntime_ep_webgpu"], indirect=True)
-@pytest.mark.parametrize("kind", ["numpy", "torch"])
-def test_plugins_take_arrays_without_elements(kind: str, plugin_device: Device) -> None:
-    kind_of = (TensorProto.FLOAT, ["n", 4])
-    square = helper.make_node("Mul", ["x", "x"], ["y"])
-    model = built([square], {"x": kind_of}, {"y": kind_of})
-    make: Any = {"numpy": partial(np.zeros, dtype=np.float32), "torch": torch.zeros}[kind]
-    for rows in (0, 2, 0, 0):
-        assert as_array(plugin_device.compute(model, {"x": make((rows, 4))})["y"]).shape == (
-            rows,
-            4,
-        )
 
 
 def test_values_in_a_devices_own_memory_go_in(plugin_device: Device) -> None:

@@ -1,4 +1,4 @@
-"""OpenVINO's compiled models, kept for real; its own cache confuses precisions, ours must not."""
+"""OpenVINO for real: engines that are kept, precisions kept apart, and arrays that it refuses."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from devicecore.ort import Precision
 
 PROVIDER = "OpenVINOExecutionProvider"
+SIZES = {"x": [2, 0, 4], "y": [1, 1, 1]}
 LINE = np.random.default_rng(0).random((1, 3, 48, 320), np.float32) * 2 - 1
 
 
@@ -110,3 +111,22 @@ def test_a_damaged_blob_is_compiled_anew(recogniser: Path, cache_dir: Path) -> N
     content[len(content) // 2] ^= 1  # OpenVINO takes it as it is
     blob.write_bytes(content)
     np.testing.assert_array_equal(output(recogniser, spec), expected)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_an_array_without_elements_is_taken(kind: str, cache_dir: Path) -> None:
+    """At no address, as memory of its own for nothing is, OpenVINO refuses it."""
+    helper = pytest.importorskip("onnx").helper
+    ports = [helper.make_tensor_value_info(name, 1, shape) for name, shape in SIZES.items()]
+    graph = helper.make_graph(
+        [helper.make_node("ReduceSum", ["x"], ["y"])], "sum", ports[:1], ports[1:]
+    )
+    opset = [helper.make_opsetid("", 17)]
+    made = helper.make_model(graph, opset_imports=opset, ir_version=9)
+    model = OnnxModel(made.SerializeToString())
+    x: Any = np.zeros(SIZES["x"], np.float32)
+    if kind == "torch":
+        x = pytest.importorskip("torch").from_numpy(x)
+    place = device(openvino_spec())
+    for _ in range(3):
+        assert float(place.compute(model, {"x": x})["y"]) == 0.0
