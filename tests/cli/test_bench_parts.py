@@ -14,6 +14,7 @@ from devicecore.cli.model_bench.children import ChildError, call_in_child
 from devicecore.cli.model_bench.inputs import generated
 from devicecore.cli.model_bench.outputs import as_arrays, difference, has_nan
 from devicecore.cli.model_bench.report import percentile_99
+from devicecore.cli.model_bench.values import Difference
 from devicecore.errors import ModelError
 
 PLUGIN = Path(__file__).parents[1] / "plugins" / "bench_devices"
@@ -154,3 +155,21 @@ def test_fractions_are_from_0_to_1() -> None:
 def test_a_type_that_is_not_generated_is_named() -> None:
     with pytest.raises(ModelError, match="'x' is a tensor"):
         generated([Argument("complex64", [1])], {}, "m")
+
+
+@pytest.mark.parametrize(
+    ("absolute", "relative", "agrees"),
+    [
+        (0.0, 0.0, True),
+        (5.0, 0.0009, True),
+        (5.0, 0.0011, False),
+        (1.3e-7, 1.9e-3, True),  # a detector's probabilities of noise, in float32 throughout
+        (1.1e-6, 1.9e-3, False),
+        (None, None, False),
+    ],
+)
+def test_an_answer_agrees_but_for_rounding(
+    absolute: float | None, relative: float | None, agrees: bool
+) -> None:
+    assert Difference(absolute, relative).agrees is agrees
+    assert not Difference(absolute, relative, fault="NaN").agrees

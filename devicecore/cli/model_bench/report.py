@@ -6,7 +6,7 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from devicecore.cli.model_bench.values import TOLERANCE
+from devicecore.cli.model_bench.values import TOLERANCE, TOLERANCE_ABSOLUTE
 from devicecore.cli.table import heading, print_table, wrapped
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def as_data(task: Task, known: Reference, results: Sequence[Result]) -> dict[str
         "precision": task.precision,
         "cache": task.cache,
         "tolerance_relative": TOLERANCE,
+        "tolerance_absolute": TOLERANCE_ABSOLUTE,
         "inputs": [
             {
                 "name": each.name,
