@@ -40,8 +40,13 @@ if TYPE_CHECKING:
     from devicecore.resources import OpSegment as OpSegment
     from devicecore.resources import ResourceMgr as ResourceMgr
     from devicecore.runtime import default_manager as default_manager
+    from devicecore.scope import PlaceEnv as PlaceEnv
+    from devicecore.scope import capture as capture
     from devicecore.scope import current_device as current_device
     from devicecore.scope import device_scope as device_scope
+    from devicecore.scope import get_default_device as get_default_device
+    from devicecore.scope import propagate as propagate
+    from devicecore.scope import set_default_device as set_default_device
 
 __version__ = "0.1.0"
 
@@ -63,21 +68,26 @@ _HOMES = {
     "Liveness": "liveness",
     "OpSegment": "resources",
     "PhysicalDevice": "liveness",
+    "PlaceEnv": "scope",
     "Registrar": "device_factory",
     "Registration": "device_factory",
     "Resolution": "resolution",
     "ResourceMgr": "resources",
+    "capture": "scope",
     "current_device": "scope",
     "default_ledger": "ledger",
     "default_manager": "runtime",
     "default_registry": "device_factory",
     "device_scope": "scope",
+    "get_default_device": "scope",
     "get_kernel": "kernels",
     "get_providers": "resolution",
     "is_gpu_available": "resolution",
     "kernel": "kernels",
+    "propagate": "scope",
     "resolve": "resolution",
     "resolve_device": "resolution",
+    "set_default_device": "scope",
     "torch_available": "resolution",
 }
 

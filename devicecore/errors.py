@@ -268,10 +268,7 @@ class FallbackForbiddenError(DeviceCoreError, RuntimeError):
 
 
 class DeviceError(DeviceCoreError, RuntimeError):
-    """A device cannot do what was asked of it; another one may.
-
-    These are the only errors that a policy may answer by trying the next device.
-    """
+    """A device cannot do what was asked; only then may a policy try the next device."""
 
 
 class NoKernelError(DeviceError, LookupError):
@@ -308,6 +305,10 @@ class RefusedCallError(NoKernelError):
         device: The device that was asked.
         refused: For each kernel that exists, why it was not taken.
     """
+
+
+class ScopeError(DeviceCoreError, RuntimeError):
+    """A device scope cannot be entered or left here: work would land on another device."""
 
 
 class ConfigurationError(DeviceCoreError, ValueError):

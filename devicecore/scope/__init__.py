@@ -1,5 +1,16 @@
-"""Device scopes: which device is current."""
+"""Device scopes: which device is current, for devicecore and for the frameworks."""
 
-from devicecore.scope.current import current_device, device_scope
+from devicecore.scope.carrying import CapturedScopes, capture, propagate
+from devicecore.scope.chain import current_device, get_default_device, set_default_device
+from devicecore.scope.scope import PlaceEnv, device_scope
 
-__all__ = ["current_device", "device_scope"]
+__all__ = [
+    "CapturedScopes",
+    "PlaceEnv",
+    "capture",
+    "current_device",
+    "device_scope",
+    "get_default_device",
+    "propagate",
+    "set_default_device",
+]

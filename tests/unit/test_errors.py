@@ -29,12 +29,14 @@ EXAMPLES: dict[type[DeviceCoreError], tuple[tuple[object, ...], tuple[type[Excep
     errors.NoKernelError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
     errors.RefusedCallError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
     errors.EngineCacheError: (("/a/folder", "belongs to somebody else"), (OSError,)),
+    errors.ScopeError: (("left elsewhere", "", "use the decorator"), (RuntimeError,)),
     errors.ConfigurationError: (("DEVICECORE_EXCLUDE", "CPU", "any other type"), (ValueError,)),
     errors.NotLiveError: (("CUDA", "missing", "no driver", "install it"), (RuntimeError,)),
     errors.OutOfMemoryError: (("CUDA:0", "asked for 2 GiB"), (RuntimeError, MemoryError)),
     errors.DeviceGoneError: (("CUDA:0", "it was closed"), (RuntimeError,)),
 }
 CLASSES = list(EXAMPLES)
+PLAIN = (DeviceError, errors.ScopeError)  # their arguments are the parts of their message
 
 
 def made(kind: type[DeviceCoreError]) -> DeviceCoreError:
@@ -88,7 +90,7 @@ def test_errors_come_out_of_another_process() -> None:
             assert arrived.args == made(kind).args
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind is not DeviceError])
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind not in PLAIN])
 def test_facts_are_attributes_and_documented(kind: type[DeviceCoreError]) -> None:
     facts = inspect.signature(kind).parameters
     doc = inspect.getdoc(kind) or ""

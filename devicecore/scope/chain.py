@@ -1,0 +1,195 @@
+"""Which scopes are open: a chain of frames for each context, a stack of them for each thread."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from devicecore.fork import rearm_after_fork
+from devicecore.runtime import default_runtime, host_cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicecore.device import Device
+    from devicecore.names import DeviceName
+    from devicecore.scope.adapter import Adapter
+
+# What a frame holds instead of its thread when it is over, or when it was open in the parent of
+# this process. Neither is the identifier of a thread.
+ENDED = 0
+FORKED = -1
+
+
+class Frame:
+    """One entry of one scope: the device, whoever entered, and what leaving has to restore.
+
+    Frames link to the frame around them and are never copied. Contexts share them, so one that
+    ended is marked as such, and ignored by whoever still holds it.
+    """
+
+    __slots__ = ("device", "frameworks", "owner", "parent", "saves", "thread")
+
+    def __init__(
+        self,
+        device: Any,
+        parent: Frame | None,
+        owner: object,
+        thread: int,
+        frameworks: frozenset[str] | None = None,
+    ) -> None:
+        self.device = device
+        self.parent = parent
+        self.owner = owner
+        self.thread = thread
+        self.frameworks = frameworks
+        self.saves: list[tuple[Adapter, Any]] = []
+
+
+# The end of every chain. Its device is the default one, None as long as that is the host.
+OUTSIDE = Frame(None, None, None, ENDED)
+
+innermost: ContextVar[Frame] = ContextVar("devicecore_scopes", default=OUTSIDE)
+_innermost = innermost.get
+
+
+class ThreadScopes:
+    """What is open in one thread, whichever context entered it: frameworks know only threads.
+
+    Attributes:
+        ident: The thread.
+        frames: Its frames, the one entered last at the end.
+        adapters: The frameworks that those frames were applied to.
+    """
+
+    __slots__ = ("adapters", "frames", "ident")
+
+    def __init__(self) -> None:
+        self.ident = get_ident()
+        self.frames: list[Frame] = []
+        self.adapters: tuple[Adapter, ...] = ()
+
+
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.scopes = ThreadScopes()
+
+
+here = _Here()
+
+
+def current_device() -> Device:
+    """Return the device of the innermost scope, outside of all scopes the default device.
+
+    Only scopes of the caller's own thread count, and among its tasks only the caller's own.
+    """
+    frame = _innermost()
+    if frame.thread == get_ident() or (frame is OUTSIDE and frame.device is not None):
+        return frame.device  # type: ignore[no-any-return]
+    for around in open_around(frame):
+        return around.device  # type: ignore[no-any-return]
+    return get_default_device()
+
+
+def open_around(frame: Frame | None) -> Iterator[Frame]:
+    """Yield the frames of this thread that are open, from *frame* outwards."""
+    thread = get_ident()
+    while frame is not None:
+        if frame.thread == thread:
+            yield frame
+        frame = frame.parent
+
+
+def get_default_device() -> Device:
+    """Return the device that is current outside of all scopes: CPU:0 unless another was set."""
+    if OUTSIDE.device is None:
+        OUTSIDE.device = host_cpu()
+    return OUTSIDE.device  # type: ignore[no-any-return]
+
+
+def set_default_device(device: str | DeviceName | Device | None) -> None:
+    """Set the device that is current outside of all scopes, in every thread of this process.
+
+    The frameworks keep defaults of their own: only a scope changes those.
+
+    Args:
+        device: A device or the name of one; None for CPU:0 again.
+
+    Raises:
+        InvalidDeviceNameError: *device* is no device name.
+        NotLiveError: Its type does not work here.
+        UnknownDeviceError: There is no such device.
+    """
+    OUTSIDE.device = None if device is None else default_runtime().device(device)
+
+
+def leave(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> None:
+    """Take *frame* out, and put back what was there before it.
+
+    A frame that others were entered above, in another task or by a generator, hands what it saved
+    to the next one above, so that the last one to leave finds the beginning again.
+
+    Args:
+        scopes: The thread's frames.
+        frame: One of them.
+        error: What the block raised: an error of a framework is then only a note of it.
+
+    Raises:
+        Exception: A framework refused to go back; all others have.
+    """
+    frame.thread = ENDED
+    if innermost.get() is frame:
+        innermost.set(frame.parent or OUTSIDE)
+    frames = scopes.frames
+    if frames[-1] is frame:
+        frames.pop()
+        above: list[Frame] = []
+    else:
+        place = frames.index(frame)
+        above = frames[place + 1 :]
+        del frames[place]
+    if frame.saves:
+        _restore(frame, above, error)
+
+
+def _restore(frame: Frame, above: list[Frame], error: BaseException | None) -> None:
+    failed: Exception | None = None
+    for adapter, saved in reversed(frame.saves):
+        try:
+            if not (above and _handed_up(adapter, saved, above)):
+                adapter.leave(saved)
+        except Exception as fault:  # noqa: BLE001 - the other frameworks go back all the same
+            failed = failed or fault
+    if failed is None:
+        return
+    if error is None:
+        raise failed
+    error.add_note(f"and leaving the device scope failed: {failed!r}")
+
+
+def _handed_up(adapter: Adapter, saved: Any, above: list[Frame]) -> bool:
+    for frame in above:
+        for position, (theirs, upper) in enumerate(frame.saves):
+            if theirs is adapter:
+                frame.saves[position] = (adapter, adapter.join(upper, saved))
+                return True
+    return False
+
+
+class _Process:
+    """Ends the scopes of the parent in a forked child."""
+
+    def after_fork(self) -> None:
+        """Give the frameworks their defaults back, as far as that opens no driver."""
+        frames = here.scopes.frames
+        for frame in reversed(frames):
+            frame.thread = FORKED
+            for adapter, saved in reversed(frame.saves):
+                adapter.leave_in_child(saved)
+        frames.clear()
+
+
+_process = _Process()
+rearm_after_fork(_process)

@@ -1,0 +1,142 @@
+"""Functions that run inside of a scope: entered for each call, and for each step of a generator.
+
+Between two steps of a coroutine or a generator its caller runs, or another task. The scope is left
+there, and entered again for the next step; so nobody else ever sees it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from functools import cached_property, partial, wraps
+from types import coroutine
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from contextlib import AbstractContextManager
+
+Function = TypeVar("Function")
+
+
+class Decorator(ABC):
+    """Something that functions can be decorated with, to run inside of it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def for_one_step(self) -> AbstractContextManager[object]:
+        """Return what one step runs inside of; it can be entered many times."""
+
+    def __call__(self, function: Function) -> Function:
+        """Return *function* running inside of this scope.
+
+        Functions, methods, coroutine functions, generator functions and asynchronous ones stay what
+        they are, and so do the objects that ``staticmethod``, ``classmethod``, ``property`` and
+        ``cached_property`` make. Steps of generators and coroutines run inside; whoever drives them
+        does not.
+
+        Raises:
+            TypeError: It is a class, or cannot be called.
+        """
+        return cast("Function", _inside(self, function))
+
+
+def _inside(scope: Decorator, function: Any) -> Any:
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(_inside(scope, function.__func__))
+    if isinstance(function, property):
+        get, put, delete = (
+            part and _inside(scope, part) for part in (function.fget, function.fset, function.fdel)
+        )
+        return type(function)(get, put, delete, function.__doc__)
+    if isinstance(function, cached_property):
+        return type(function)(_inside(scope, function.func))
+    if inspect.isclass(function) or not callable(function):
+        what = "is a class" if inspect.isclass(function) else "cannot be called"
+        msg = f"{function!r} {what}; decorate its methods, or a function"
+        raise TypeError(msg)
+    return _wrapped(scope, function)
+
+
+def _wrapped(scope: Decorator, function: Callable[..., Any]) -> Any:
+    # What inspect looks through, it looks through; any other object is what its __call__ is.
+    seen = inspect.isroutine(function) or isinstance(function, partial)
+    called = function if seen else type(function).__call__
+    if inspect.isasyncgenfunction(called):
+        return _asynchronous_generator(scope, function)
+    if inspect.iscoroutinefunction(called):
+        return _coroutine(scope, function)
+    if inspect.isgeneratorfunction(called):
+        return _generator(scope, function)
+
+    @wraps(function)
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        with scope.for_one_step():
+            return function(*args, **kwargs)
+
+    return scoped
+
+
+def _generator(scope: Decorator, function: Callable[..., Any]) -> Any:
+    @wraps(function)
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        return (yield from _steps(scope, function(*args, **kwargs)))
+
+    return scoped
+
+
+def _coroutine(scope: Decorator, function: Callable[..., Any]) -> Any:
+    @wraps(function)
+    async def scoped(*args: Any, **kwargs: Any) -> Any:
+        return await _awaited(scope, function(*args, **kwargs))
+
+    return scoped
+
+
+def _asynchronous_generator(scope: Decorator, function: Callable[..., Any]) -> Any:
+    @wraps(function)
+    async def scoped(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        inner = function(*args, **kwargs)
+        step = inner.asend(None)
+        while True:
+            try:
+                item = await _awaited(scope, step)
+            except StopAsyncIteration:
+                return
+            try:
+                sent = yield item
+            except GeneratorExit:
+                await _awaited(scope, inner.aclose())
+                raise
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is for the generator
+                step = inner.athrow(error)
+            else:
+                step = inner.asend(sent)
+
+    return scoped
+
+
+def _steps(scope: Decorator, inner: Any) -> Generator[Any, Any, Any]:
+    """Drive *inner*, a generator or an awaitable's, each step inside of *scope*."""
+    inside = scope.for_one_step()
+    step, argument = inner.send, None
+    while True:
+        try:
+            with inside:
+                item = step(argument)
+        except StopIteration as end:
+            return end.value
+        try:
+            argument = yield item
+            step = inner.send
+        except GeneratorExit:
+            with inside:
+                inner.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is for the generator
+            step, argument = inner.throw, error
+
+
+# What `_steps` yields goes to the event loop, as if the awaitable had yielded it.
+_awaited = coroutine(_steps)

@@ -1,0 +1,165 @@
+"""Which frameworks are imported by now, and what a device means to each of them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from devicecore.errors import DeviceCoreError, NotLiveError
+from devicecore.fork import rearm_after_fork
+from devicecore.ledger import default_ledger
+from devicecore.scope import chain
+
+if TYPE_CHECKING:
+    from devicecore.device import Device
+    from devicecore.scope.adapter import Adapter
+
+# The adapter of each module. Both torch and CuPy bring CUDA's, the first one makes it.
+_ADAPTERS = {
+    "torch": ("torch_default:TorchDefault", "cuda_current:CudaCurrent"),
+    "cupy": ("cuda_current:CudaCurrent",),
+    "jax": ("jax_default:JaxDefault",),
+    "tensorflow": ("tensorflow_default:TensorFlowDefault",),
+    "paddle": ("paddle_default:PaddleDefault",),
+}
+
+FRAMEWORKS = frozenset(_ADAPTERS)
+"""The frameworks whose default device follows a scope, by the names of their modules."""
+
+
+class _Loaded:
+    """The adapters of what is imported: a tuple that is replaced as a whole."""
+
+    def __init__(self) -> None:
+        self.waiting: tuple[str, ...] = tuple(_ADAPTERS)
+        self.adapters: tuple[Adapter, ...] = ()
+        self._lock = threading.Lock()
+        rearm_after_fork(self)
+
+    def take(self, name: str) -> None:
+        """Make the adapters of a module that is imported now."""
+        module = sys.modules[name]
+        with self._lock:
+            if name not in self.waiting:
+                return
+            kinds = {type(adapter) for adapter in self.adapters}
+            made = []
+            for text in _ADAPTERS[name]:
+                home, _, kind = text.partition(":")
+                adapter: Any = getattr(import_module(f"devicecore.scope.{home}"), kind)
+                if adapter not in kinds:
+                    made.append(adapter(module))
+            self.adapters = (*self.adapters, *made)
+            self.waiting = tuple(each for each in self.waiting if each != name)
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child."""
+        self._lock = threading.Lock()
+
+
+_loaded = _Loaded()
+
+
+def adapters() -> tuple[Adapter, ...]:
+    """Return the adapters of all frameworks that are imported; the same tuple until one more is."""
+    modules = sys.modules
+    for name in _loaded.waiting:
+        if name in modules and _is_whole(modules[name]):
+            _loaded.take(name)
+    return _loaded.adapters
+
+
+def _is_whole(module: Any) -> bool:
+    """Return whether an import is over: a module is listed from its beginning."""
+    spec = getattr(module, "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+def imported(name: str) -> None:
+    """Apply the open scopes of this thread to a framework whose import has just ended.
+
+    An import never fails for a scope around it: what cannot be applied is in the ledger, and a
+    warning where the scope had named the framework.
+    """
+    _loaded.take(name)
+    try:
+        catch_up(chain.here.scopes, adapters())
+    except (DeviceCoreError, RuntimeError) as error:
+        warnings.warn(
+            f"the scope around the import of {name} does not apply: {error}", stacklevel=3
+        )
+
+
+def catch_up(scopes: chain.ThreadScopes, now: tuple[Adapter, ...]) -> None:
+    """Apply the open frames of this thread to the adapters that came since they were entered."""
+    new = tuple(each for each in now if each not in scopes.adapters)
+    scopes.adapters = now
+    for frame in scopes.frames:
+        apply(frame, placement(frame.device, frame.frameworks, new))
+
+
+@frozen(eq=False)
+class Placement:
+    """What entering a scope does.
+
+    Attributes:
+        device: The device that becomes current.
+        adapters: The frameworks that were asked.
+        places: For those that can use the device, their own object for it.
+        refused: For those that cannot, why.
+    """
+
+    device: Device
+    adapters: tuple[Adapter, ...]
+    places: tuple[tuple[Adapter, Any], ...]
+    refused: tuple[tuple[Adapter, str], ...] = ()
+
+
+def placement(
+    device: Device, frameworks: frozenset[str] | None, asked: tuple[Adapter, ...]
+) -> Placement:
+    """Ask each adapter what *device* is to it.
+
+    Raises:
+        NotLiveError: A framework that *frameworks* names cannot use the device.
+    """
+    places = []
+    refused = []
+    for adapter in asked:
+        if frameworks is not None and not frameworks & adapter.frameworks:
+            continue
+        try:
+            place = adapter.place_of(device)
+        except NotLiveError as error:
+            if frameworks is not None:
+                raise
+            refused.append((adapter, error.reason))
+        else:
+            if place is not None:
+                places.append((adapter, place))
+    return Placement(device, asked, tuple(places), tuple(refused))
+
+
+def apply(frame: chain.Frame, placed: Placement) -> None:
+    """Set the frameworks as *placed* says, all of them or, on an error, none.
+
+    Raises:
+        FallbackForbiddenError: A framework would keep its default, which the ledger forbids.
+        ScopeError: A framework would use another device.
+    """
+    for adapter, reason in placed.refused:
+        default_ledger().record(adapter.title, placed.device.name, "its default device", reason)
+    done = []
+    try:
+        for adapter, place in placed.places:
+            done.append((adapter, adapter.enter(place)))
+    except BaseException:
+        for adapter, saved in reversed(done):
+            adapter.leave(saved)
+        raise
+    frame.saves += done

@@ -1,0 +1,138 @@
+"""What a scope may be given, and which device that is once the scope is entered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from devicecore.device import Device
+from devicecore.errors import (
+    DeviceGoneError,
+    InvalidDeviceNameError,
+    NotLiveError,
+    UnknownDeviceError,
+)
+from devicecore.names import DEVICE_CLASSES, DeviceName
+from devicecore.runtime import default_runtime
+from devicecore.scope.chain import open_around
+
+if TYPE_CHECKING:
+    from devicecore.scope.adapter import Adapter
+    from devicecore.scope.chain import Frame
+
+# Devices that no manager holds, because a framework alone knows them; one for each name.
+_foreign: dict[DeviceName, Device] = {}
+
+
+def read(given: Any) -> DeviceName | Device:
+    """Return what *given* means as far as that can be said without looking for it.
+
+    Args:
+        given: A name, a `DeviceName`, a `Device`, the index of a GPU, or torch's, JAX's or
+            Paddle's object for a device.
+
+    Raises:
+        InvalidDeviceNameError: It writes no device name.
+        TypeError: It is nothing of these.
+    """
+    if isinstance(given, Device):
+        return given
+    if isinstance(given, str | DeviceName):
+        return default_runtime().parsed(given)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return DeviceName(device_type="GPU", index=given)
+    home = type(given).__module__.partition(".")[0]
+    if home == "torch" and type(given).__name__ == "device":
+        return default_runtime().parsed(str(given))
+    if home in {"jax", "jaxlib"} and hasattr(given, "platform"):
+        return _read_jax(given)
+    if home == "paddle" and type(given).__name__.endswith("Place"):
+        return _read_place(str(given))
+    msg = f"{given!r} is no device; give a name such as 'cuda:1', an index, or a Device"
+    raise TypeError(msg)
+
+
+def _read_jax(given: Any) -> DeviceName | Device:
+    version = str(getattr(given.client, "platform_version", ""))
+    gpu = "ROCM" if "rocm" in version.lower() else "CUDA"
+    kind = gpu if given.platform in {"gpu", "cuda", "rocm"} else given.platform
+    if given.process_index != given.client.process_index():
+        name = DeviceName("worker", 0, given.process_index, kind, given.id)
+        return Device(name, device_class="GPU", is_local=False)
+    return DeviceName(device_type=kind, index=given.client.local_devices().index(given))
+
+
+def _read_place(text: str) -> DeviceName:
+    """Return the name of a Paddle place, which prints as ``Place(gpu:0)``."""
+    kind, _, index = text.removeprefix("Place(").removesuffix(")").partition(":")
+    if kind in {"gpu_pinned", "cpu"}:
+        return DeviceName(device_type="CPU")
+    if not index.isdecimal():
+        raise InvalidDeviceNameError(text, 0, "it is the place of no device")
+    device_type = "CUDA" if kind == "gpu" else kind
+    return default_runtime().parsed(f"{device_type}:{index}")
+
+
+def find(
+    wanted: DeviceName | Device, around: Frame | None, adapters: tuple[Adapter, ...]
+) -> Device:
+    """Return the device that *wanted* means, for a scope that is entered inside *around*.
+
+    An absent index means that of a device of the type in a scope around, else the one that a
+    framework has made current, else the first.
+
+    Raises:
+        DeviceGoneError: It was closed, removed or lost.
+        NotLiveError: Its type does not work here, and no framework that is imported has it.
+        UnknownDeviceError: There is no such device.
+    """
+    if isinstance(wanted, Device):
+        if wanted.gone:
+            raise DeviceGoneError(wanted.name, wanted.gone)
+        return wanted
+    if wanted.index is None and wanted.device_type is not None:
+        if found := of_type(wanted.device_type, around):
+            return found
+        wanted = wanted.with_index(current_index(wanted.device_type, adapters))
+    try:
+        return default_runtime().device(wanted)
+    except (NotLiveError, UnknownDeviceError):
+        if found := _of_framework(wanted, adapters):
+            return found
+        raise
+
+
+def current_index(device_type: str, adapters: tuple[Adapter, ...]) -> int | None:
+    """Return which device of a type a framework has made current, None where none cares."""
+    indices = (adapter.current_index(device_type) for adapter in adapters)
+    return next((index for index in indices if index is not None), None)
+
+
+def of_type(device_type: str, around: Frame | None) -> Device | None:
+    """Return the device of the innermost open scope that has this type or is of this class."""
+    is_class = device_type in DEVICE_CLASSES and device_type != "CPU"
+    for frame in open_around(around):
+        device: Device = frame.device
+        if device.device_type == device_type or (is_class and device.device_class == device_type):
+            return device
+    return None
+
+
+def _of_framework(name: DeviceName, adapters: tuple[Adapter, ...]) -> Device | None:
+    """Return a device that a framework knows and devicecore does not, in no manager."""
+    if name.device_type is None or name.local != name:
+        return None
+    full = name.with_index(name.index or 0)
+    if (known := _foreign.get(full)) is not None:
+        return known
+    by = [adapter for adapter in adapters if adapter.knows(full)]
+    if not by:
+        return None
+    torch_name = next((found for each in by if (found := each.torch_name(full))), None)
+    families = {"CPU": "CPU", "meta": "CPU", "CUDA": "GPU", "ROCM": "GPU"}
+    device = Device(
+        full,
+        device_class=families.get(name.device_type, "NPU"),
+        description=f"known to {' and '.join(adapter.title for adapter in by)}",
+        torch_device=torch_name,
+    )
+    return _foreign.setdefault(full, device)

@@ -1,0 +1,141 @@
+"""Paddle: the device of the whole process, since Paddle has no other."""
+
+from __future__ import annotations
+
+import threading
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from devicecore.errors import ScopeError
+from devicecore.fork import rearm_after_fork
+from devicecore.scope.adapter import Adapter
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from devicecore.device import Device
+    from devicecore.names import DeviceName
+
+_TYPES = {"CUDA": "gpu", "ROCM": "gpu"}
+
+
+class _Entry:
+    """An open scope: who entered it, for which place, and the place before."""
+
+    __slots__ = ("before", "place", "thread")
+
+    def __init__(self, place: str, before: str) -> None:
+        self.place = place
+        self.before = before
+        self.thread = get_ident()
+
+
+class PaddleDefault(Adapter):
+    """Sets Paddle's device, and refuses a second thread that wants another one.
+
+    Today's Paddle keeps one device for the process; a later one may keep one for each thread. Which
+    of them this is is found out at the first change, by letting another thread make it.
+    """
+
+    title = "Paddle"
+    frameworks = frozenset({"paddle"})
+
+    def __init__(self, paddle: ModuleType) -> None:
+        self._paddle: Any = paddle
+        self._lock = threading.Lock()
+        self._entries: list[_Entry] = []
+        self.is_per_thread: bool | None = None
+        rearm_after_fork(self)
+
+    def place_of(self, device: Device) -> Any:
+        """Return Paddle's name of *device*, such as ``"gpu:1"``."""
+        if not device.is_local:
+            raise self.refusal(device, "it is not in this process")
+        name = device.memory_device.parsed_name
+        if name.device_type == "CPU":
+            return "cpu"
+        kind = self._kind(name)
+        if kind is None:
+            raise self.refusal(device, f"this Paddle, {self._paddle.__version__}, has none")
+        if (name.index or 0) >= (count := self._count(kind)):
+            raise self.refusal(device, f"Paddle has {count} of them")
+        return f"{kind}:{name.index or 0}"
+
+    def _kind(self, name: DeviceName) -> str | None:
+        """Return what Paddle calls the type, which counts case; None if it has no such type."""
+        device_type = name.device_type or ""
+        if device_type in _TYPES:
+            return "gpu" if self._paddle.device.is_compiled_with_cuda() else None
+        for custom in self._paddle.device.get_all_custom_device_type() or ():
+            if custom.casefold() == device_type.casefold():
+                return str(custom)
+        return None
+
+    def _count(self, kind: str) -> int:
+        if kind == "gpu":
+            return int(self._paddle.device.cuda.device_count())
+        return int(self._paddle.base.core.get_custom_device_count(kind))
+
+    def knows(self, name: DeviceName) -> bool:
+        """Return whether Paddle has a custom device of that name."""
+        kind = self._kind(name)
+        return kind not in {None, "gpu"} and (name.index or 0) < self._count(str(kind))
+
+    def enter(self, place: str) -> Any:
+        """Make *place* the device of the process, for as long as nobody needs another one."""
+        with self._lock:
+            mine = get_ident()
+            for entry in self._entries:
+                if entry.thread != mine and entry.place != place and not self.is_per_thread:
+                    msg = f"another thread's scope has Paddle on {entry.place}, not on {place}"
+                    raise ScopeError(
+                        msg,
+                        "this Paddle has one device for all threads of the process",
+                        "use one device at a time, or pass a place to each call of Paddle",
+                    )
+            before = self._paddle.device.get_device()
+            if before != place:
+                self._set(place)
+            entry = _Entry(place, before)
+            self._entries.append(entry)
+            return entry
+
+    def _set(self, place: str) -> None:
+        if self.is_per_thread is None:
+            setter = threading.Thread(target=self._paddle.device.set_device, args=(place,))
+            setter.start()
+            setter.join()
+            self.is_per_thread = self._paddle.device.get_device() != place
+        if self._paddle.device.get_device() != place:
+            self._paddle.device.set_device(place)
+
+    def leave(self, saved: _Entry) -> None:
+        """Put the place back that was there before, once nobody else is inside."""
+        with self._lock:
+            above = [each for each in self._entries if self._shares(each, saved)]
+            above = above[above.index(saved) + 1 :]
+            self._entries.remove(saved)
+            if above:
+                above[0].before = saved.before
+            elif self._paddle.device.get_device() != saved.before:
+                self._paddle.device.set_device(saved.before)
+
+    def _shares(self, one: _Entry, other: _Entry) -> bool:
+        return one.thread == other.thread or not self.is_per_thread
+
+    def join(self, upper: Any, lower: Any) -> Any:
+        """Take *lower* out; the process's own order of entries is what counts."""
+        self.leave(lower)
+        return upper
+
+    def leave_in_child(self, saved: Any) -> None:
+        """Put back, with a lock that no thread of the parent holds."""
+        self._lock = threading.Lock()
+        super().leave_in_child(saved)
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child, and forget the parent's other threads."""
+        self._lock = threading.Lock()
+        mine = get_ident()
+        for entry in [each for each in self._entries if each.thread != mine]:
+            self.leave(entry)

@@ -1,0 +1,283 @@
+"""`device_scope`: makes a device the current one, for a block or a function."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from devicecore.device import Device
+from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
+from devicecore.ledger import default_ledger
+from devicecore.names import DEVICE_CLASSES, DeviceName
+from devicecore.scope import chain
+from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, here, innermost
+from devicecore.scope.decorating import Decorator
+from devicecore.scope.imports import watch_imports
+from devicecore.scope.loaded import FRAMEWORKS, Placement, adapters, apply, catch_up, placement
+from devicecore.scope.meaning import current_index, find, of_type, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from devicecore.scope.adapter import Adapter
+
+_innermost = innermost.get
+_BESIDE = "two tasks hold scopes of different devices in one thread, across an await"
+
+
+class device_scope(Decorator):  # noqa: N801 - used as a function is
+    """Makes a device the current one, inside a ``with`` block or a decorated function.
+
+    The default device of torch, JAX, TensorFlow, Paddle and CuPy follows, where they are imported
+    already or are imported inside. Arrays that are there already do not move.
+
+    The name is read when the scope is made, the device is looked for when it is entered: a
+    decorated function can be imported where its device does not exist. One scope may be used again,
+    also inside itself and from several threads; it can be pickled if its device is given by name.
+    `PlaceEnv` is another name of it.
+
+    Args:
+        device: The name of a device, a `Device`, a `DeviceName`, the index of a GPU, or the object
+            that torch, JAX or Paddle have for a device. Without an index it is the device of that
+            type in a scope around, else the one that its framework has made current, else 0.
+        frameworks: Whose default device follows: any of ``"torch"``, ``"jax"``, ``"tensorflow"``,
+            ``"paddle"`` and ``"cupy"``; None for all. One that is named here has to be able to use
+            the device; any other one that cannot keeps its default, and the ledger says so.
+        fallback: What to take where *device* does not work, which the ledger then says; None to
+            raise.
+        strict: Raise, instead of warning once, where a ``with`` block is held across an ``await``
+            beside another task's: frameworks know only threads, so one of the two would compute on
+            the other's device. A decorated coroutine has no such trouble.
+
+    Raises:
+        InvalidDeviceNameError: *device* or *fallback* is no device name.
+        TypeError: It is nothing that names a device.
+        ValueError: A framework is none of those.
+
+    Examples:
+        >>> from devicecore import current_device
+        >>> with device_scope("cpu:0"):
+        ...     str(current_device().parsed_name.local)
+        '/device:CPU:0'
+    """
+
+    __slots__ = ("_fallback", "_found", "_frameworks", "_strict", "_wanted")
+
+    def __init__(
+        self,
+        device: Any,
+        *,
+        frameworks: str | Iterable[str] | None = None,
+        fallback: Any = None,
+        strict: bool = False,
+    ) -> None:
+        self._wanted: DeviceName | Device = read(device)
+        self._frameworks = _names(frameworks)
+        self._fallback: DeviceName | Device | None = None if fallback is None else read(fallback)
+        self._strict = strict
+        # What the last entry found, which the next one can use as long as it is still true.
+        self._found: Placement | None = None
+
+    def __enter__(self) -> Device:
+        """Make the device the current one, and return it.
+
+        Raises:
+            NotLiveError: Its type does not work here, or not for a framework that was named.
+            UnknownDeviceError: There is no such device.
+            DeviceGoneError: It was closed, removed or lost.
+            ScopeError: A framework would compute on another device.
+            FallbackForbiddenError: The ledger does not allow the fallback.
+        """
+        return self._enter(held=True)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Put back what was there before, also what was set inside by other means.
+
+        Raises:
+            ScopeError: This thread, or this task, is not the one that entered.
+        """
+        frame = _innermost()
+        scopes = here.scopes
+        frames = scopes.frames
+        if not (frames and frames[-1] is frame and frame.owner is self):
+            found = self._entered(frame, scopes)
+            if found is None:
+                return
+            frame = found
+        chain.leave(scopes, frame, error)
+
+    async def __aenter__(self) -> Device:
+        """Do what ``with`` does."""
+        return self._enter(held=True)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Do what ``with`` does."""
+        self.__exit__(kind, error, traceback)
+
+    def for_one_step(self) -> _Step:
+        """Return what a decorated function enters: never held across an ``await``."""
+        return _Step(self)
+
+    def _enter(self, *, held: bool) -> Device:
+        scopes = here.scopes
+        around = _innermost()
+        while around.thread <= ENDED and around is not OUTSIDE:
+            around = around.parent or OUTSIDE
+        now = adapters()
+        if now is not scopes.adapters:
+            catch_up(scopes, now)
+        found = self._found
+        if found is None or found.adapters is not now or not self._still(found, around):
+            found = self._find(around, now)
+        if held and scopes.frames and scopes.frames[-1] is not around:
+            self._look_beside(scopes.frames[-1], around, found.device)
+        frame = Frame(found.device, around, self, scopes.ident, self._frameworks)
+        if found.places or found.refused:
+            apply(frame, found)
+        scopes.frames.append(frame)
+        innermost.set(frame)
+        return found.device
+
+    # --- which device -------------------------------------------------------------------------
+
+    def _find(self, around: Frame, now: tuple[Adapter, ...]) -> Placement:
+        """Look for the device, or for the one to fall back to."""
+        watch_imports()
+        try:
+            found = placement(find(self._wanted, around, now), self._frameworks, now)
+        except (DeviceError, UnknownDeviceError) as error:
+            if self._fallback is None:
+                raise
+            found = placement(find(self._fallback, around, now), self._frameworks, now)
+            wanted = self._wanted.name if isinstance(self._wanted, Device) else str(self._wanted)
+            default_ledger().record("device_scope", wanted, found.device.name, str(error))
+            return found
+        if self._keeps(found, around, now):
+            self._found = found
+        return found
+
+    def _keeps(self, found: Placement, around: Frame, now: tuple[Adapter, ...]) -> bool:
+        """Return whether the next entry would find the same, as long as `_still` says so."""
+        if isinstance(self._wanted, Device):
+            return not found.refused and found.device.is_local
+        kind, index = self._wanted.device_type, self._wanted.index
+        if found.refused or kind is None or (kind in DEVICE_CLASSES and kind != "CPU"):
+            return False
+        return index is not None or (
+            of_type(kind, around) is None and current_index(kind, now) is None
+        )
+
+    def _still(self, found: Placement, around: Frame) -> bool:
+        """Return whether what an earlier entry found is what this one would find."""
+        if found.device.gone:
+            return False
+        wanted = self._wanted
+        if isinstance(wanted, Device) or wanted.index is not None:
+            return True
+        kind = wanted.device_type or ""
+        if kind in {"CUDA", "ROCM"}:  # the framework may have made another one current
+            return False
+        return around is OUTSIDE or of_type(kind, around) in {None, found.device}
+
+    # --- where it was entered -----------------------------------------------------------------
+
+    def _look_beside(self, other: Frame, around: Frame, device: Device) -> None:
+        """Warn, or raise, if *other* is held by another task."""
+        if other.device is device or any(frame is other for frame in chain.open_around(around)):
+            return
+        text = (
+            f"{other.device.name}, entered in another task, is still open where {device.name} is "
+            "entered; frameworks know one device for each thread, not for each task; "
+            "decorate the coroutines with @device_scope(...), or enter no scope across an await"
+        )
+        if self._strict or (isinstance(other.owner, device_scope) and other.owner._strict):  # noqa: SLF001 - one of us
+            raise ScopeError(_BESIDE, text)
+        _warn_once(text)
+
+    def _entered(self, frame: Frame | None, scopes: chain.ThreadScopes) -> Frame | None:
+        """Return the frame of this scope that is to be left; None where the parent entered it."""
+        innermost_frame = frame
+        while frame is not None:
+            if frame.owner is self and frame.thread == scopes.ident:
+                return frame
+            if frame.owner is self and frame.thread == FORKED:
+                if frame is innermost_frame:
+                    innermost.set(frame.parent or OUTSIDE)
+                frame.thread = ENDED
+                return None
+            frame = frame.parent
+        for each in reversed(scopes.frames):  # entered in another context, such as a generator's
+            if each.owner is self:
+                return each
+        msg = f"{self!r} is left where it was not entered"
+        raise ScopeError(
+            msg,
+            "a scope belongs to the thread that entered it",
+            "decorate the generator or coroutine with the scope, instead of a with block inside",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_made, (self._wanted, self._frameworks, self._fallback, self._strict))
+
+    def __repr__(self) -> str:
+        return f"device_scope({str(self._wanted)!r})"
+
+
+class _Step:
+    """One step of a decorated function inside a scope."""
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, scope: device_scope) -> None:
+        self._scope = scope
+
+    def __enter__(self) -> None:
+        self._scope._enter(held=False)  # noqa: SLF001 - it is part of it
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._scope.__exit__(kind, error, traceback)
+
+
+def _names(frameworks: str | Iterable[str] | None) -> frozenset[str] | None:
+    if frameworks is None:
+        return None
+    names = frozenset([frameworks] if isinstance(frameworks, str) else frameworks)
+    if unknown := names - FRAMEWORKS:
+        msg = f"no framework is called {', '.join(sorted(map(str, unknown)))}; there are "
+        raise ValueError(msg + ", ".join(sorted(FRAMEWORKS)))
+    return names
+
+
+def _made(
+    device: Any, frameworks: frozenset[str] | None, fallback: Any, strict: bool
+) -> device_scope:
+    return device_scope(device, frameworks=frameworks, fallback=fallback, strict=strict)
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(text: str) -> None:
+    if _BESIDE not in _warned:
+        _warned.add(_BESIDE)
+        warnings.warn(f"{_BESIDE}; {text}", RuntimeWarning, stacklevel=5)
+
+
+PlaceEnv = device_scope
+"""The name that Paddle's proposal gave to it."""

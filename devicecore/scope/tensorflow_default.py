@@ -1,0 +1,80 @@
+"""TensorFlow: the device of this thread's eager operations."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from devicecore.errors import ScopeError
+from devicecore.scope.adapter import Adapter
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from devicecore.device import Device
+    from devicecore.names import DeviceName
+
+_TYPES = {"CUDA": "GPU", "ROCM": "GPU"}
+
+
+class TensorFlowDefault(Adapter):
+    """Enters a fresh ``tf.device`` each time, for a device that TensorFlow really lists.
+
+    It would place work silently on the CPU otherwise. What is saved is the place before, and the
+    contexts to leave, the last one first: TensorFlow insists on that order.
+    """
+
+    title = "TensorFlow"
+    frameworks = frozenset({"tensorflow"})
+
+    def __init__(self, tensorflow: ModuleType) -> None:
+        self._tensorflow: Any = tensorflow
+        self._here = threading.local()
+
+    def place_of(self, device: Device) -> Any:
+        """Return TensorFlow's name of *device*, such as ``"/device:GPU:1"``."""
+        if not device.is_local:
+            raise self.refusal(device, "it is not in this process")
+        place = _place(device.memory_device.parsed_name)
+        listed = self._listed()
+        if place in listed:
+            return place
+        raise self.refusal(device, f"TensorFlow lists {', '.join(listed)}")
+
+    def _listed(self) -> list[str]:
+        return [device.name for device in self._tensorflow.config.list_logical_devices()]
+
+    def knows(self, name: DeviceName) -> bool:
+        """Return whether TensorFlow lists a device of that name."""
+        return _place(name) in self._listed()
+
+    def enter(self, place: str) -> Any:
+        """Make *place* the device of eager operations."""
+        before = getattr(self._here, "place", None)
+        if place != before and self._tensorflow.inside_function():
+            msg = f"TensorFlow is tracing a function, and may ignore the scope of {place}"
+            raise ScopeError(
+                msg,
+                "a traced function runs on the device of the scope around its call",
+                "enter the scope outside of tf.function",
+            )
+        context = self._tensorflow.device(place)
+        context.__enter__()
+        self._here.place = place
+        return (before, (context,))
+
+    def leave(self, saved: Any) -> None:
+        """Leave the contexts."""
+        before, contexts = saved
+        self._here.place = before
+        for context in contexts:
+            context.__exit__(None, None, None)
+
+    def join(self, upper: Any, lower: Any) -> Any:
+        """Return the contexts of both, and the older place."""
+        return (lower[0], upper[1] + lower[1])
+
+
+def _place(name: DeviceName) -> str:
+    device_type = (name.device_type or "").upper()
+    return f"/device:{_TYPES.get(device_type, device_type)}:{name.index or 0}"

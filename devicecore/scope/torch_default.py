@@ -1,0 +1,202 @@
+"""torch: the device that its factories use, through one built-in DeviceContext for each thread."""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from devicecore.ledger import default_ledger
+from devicecore.scope.adapter import Adapter
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from devicecore.device import Device
+    from devicecore.names import DeviceName
+
+# torch keeps an index in eight bits, and wraps what does not fit: "cuda:256" is its "cuda:0".
+_LAST_INDEX = 127
+_UNTOUCHED = (None, None, None, None)
+
+
+class TorchDefault(Adapter):
+    """Swaps the device of the one DeviceContext of a thread; pushes one only if there is none.
+
+    A context for each scope would cost every call of torch its share, and one of our own would cost
+    compiled code. What is saved is: the context that was on top, its device, the context that is on
+    top now, and the one of ``torch.set_default_device``.
+    """
+
+    title = "torch"
+    frameworks = frozenset({"torch"})
+
+    def __init__(self, torch: ModuleType) -> None:
+        self._torch: Any = torch
+        self._device = torch.device
+        self._cpu = torch.device("cpu")
+        core: Any = torch._C  # noqa: SLF001 - torch has no other way to its stack of modes
+        self._depth = core._len_torch_function_stack  # noqa: SLF001 - see above
+        self._at = core._get_function_stack_at  # noqa: SLF001 - see above
+        self._push = core._push_on_torch_function_stack  # noqa: SLF001 - see above
+        self._pop = core._pop_torch_function_stack  # noqa: SLF001 - see above
+        self._context: Any = import_module("torch.utils._device").DeviceContext
+        self._own = threading.local()
+
+    # --- which device -------------------------------------------------------------------------
+
+    def place_of(self, device: Device) -> Any:
+        """Return the ``torch.device`` of *device*'s memory, or the note of a remote device."""
+        if not device.is_local:
+            return _local_calls(self._torch, device)
+        memory = device.memory_device
+        text = memory.torch_device or ("cpu" if memory.device_type == "CPU" else None)
+        if text is None:
+            raise self.refusal(device, "torch has no kernels for it")
+        kind, _, index = text.partition(":")
+        if reason := self._why_not(kind, int(index or 0)):
+            raise self.refusal(device, reason)
+        return self._device(text)
+
+    def _why_not(self, kind: str, index: int) -> str:
+        if index > _LAST_INDEX:
+            return f"torch counts to {_LAST_INDEX}"
+        if kind in {"cpu", "meta"}:
+            return ""
+        module = getattr(self._torch, kind, None)
+        if module is None:
+            named = kind == self._renamed()
+            return "" if named else f"this torch knows no {kind!r}"
+        if hasattr(module, "is_available") and not module.is_available():
+            return f"this torch, {self._torch.__version__}, has no {kind}"
+        count = module.device_count() if hasattr(module, "device_count") else index + 1
+        return "" if index < count else f"torch has {count} of them"
+
+    def _renamed(self) -> str | None:
+        """Return the name that somebody gave to torch's open slot, PrivateUse1."""
+        name = str(self._torch._C._get_privateuse1_backend_name())  # noqa: SLF001 - the only way
+        return None if name == "privateuseone" else name
+
+    def knows(self, name: DeviceName) -> bool:
+        """Return whether *name* is ``meta``, or a device of a backend that torch was given."""
+        kind, index = (name.device_type or "").lower(), name.index or 0
+        if kind == "meta":
+            return index == 0
+        return kind == self._renamed() and not self._why_not(kind, index)
+
+    def torch_name(self, name: DeviceName) -> str | None:
+        """Return torch's spelling, which is in lower case."""
+        if not self.knows(name):
+            return None
+        kind = (name.device_type or "").lower()
+        return kind if kind == "meta" else f"{kind}:{name.index or 0}"
+
+    # --- setting it ---------------------------------------------------------------------------
+
+    def enter(self, place: Any) -> Any:
+        """Make *place* what factories use, by the least that has this effect."""
+        if not isinstance(place, self._device):
+            place.__enter__()
+            return place
+        depth = self._depth()
+        top: Any = self._top(depth) if depth else None
+        if top is not None:
+            before = top.device
+            if before != place:
+                top.device = place
+            return (top, before, top, self._of_set_default_device())
+        if place == self._cpu:
+            return _UNTOUCHED
+        try:
+            own = self._own.context
+        except AttributeError:
+            own = self._own.context = self._context(place)
+        own.device = place
+        self._push(own)
+        return (None, None, own, None)
+
+    def leave(self, saved: Any) -> None:
+        """Put back the device, or take away the context; undo ``torch.set_default_device``."""
+        if not isinstance(saved, tuple):
+            self._remove(saved)
+            return
+        before, device, left, _ = saved
+        depth = self._depth()
+        if (self._top(depth) if depth else None) is not left:
+            self._undo(saved)
+        elif before is left:
+            if before is not None:
+                before.device = device
+        elif before is None and left is self._own.context:
+            self._remove(left)
+        else:
+            self._undo(saved)
+
+    def join(self, upper: Any, lower: Any) -> Any:
+        """Return the beginning of *lower* with the end of *upper*."""
+        if not isinstance(lower, tuple):  # the note of a remote device hides no other context
+            self._remove(lower)
+            return upper
+        if not isinstance(upper, tuple):
+            self.leave(lower)
+            return upper
+        return (lower[0], lower[1], upper[2], lower[3])
+
+    def _top(self, depth: int) -> Any:
+        """Return the context whose device counts, if there is one."""
+        for position in range(depth - 1, -1, -1):
+            mode = self._at(position)
+            if type(mode) is self._context:
+                return mode
+        return None
+
+    def _of_set_default_device(self) -> Any:
+        kept = getattr(self._torch, "_GLOBAL_DEVICE_CONTEXT", None)
+        return getattr(kept, "device_context", None)
+
+    def _undo(self, saved: Any) -> None:
+        """Go back although somebody set a default inside of the scope and left it so."""
+        before, device, left, chosen = saved
+        if self._of_set_default_device() is not chosen:
+            self._torch.set_default_device(None)  # puts back the context that it had displaced
+        if left is not before:
+            self._remove(left)
+        if before is None:
+            return
+        before.device = device
+        if before is chosen and self._of_set_default_device() is not chosen:
+            self._torch.set_default_device(device)
+        elif self._top(self._depth()) is not before:
+            self._push(before)
+
+    def _remove(self, mode: Any) -> None:
+        """Take *mode* off the stack; what others put above it stays."""
+        above = []
+        while self._depth():
+            found = self._pop()
+            if found is mode:
+                break
+            above.append(found)
+        for each in reversed(above):
+            self._push(each)
+
+
+def _local_calls(torch: Any, device: Device) -> Any:
+    """Return a mode that notes every factory call that runs here instead of on *device*.
+
+    Compiled code breaks at a mode that is not torch's own; what is compiled here does not run on
+    another machine anyway.
+    """
+    factories = import_module("torch.utils._device")._device_constructors()  # noqa: SLF001 - only list
+
+    class LocalCalls(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            del types
+            if func in factories and not (kwargs or {}).get("device"):
+                reason = f"{device.name} is not in this process, and a scope moves no calls to it"
+                default_ledger().record(f"torch.{func.__name__}", device.name, "here", reason)
+            return func(*args, **(kwargs or {}))
+
+    return LocalCalls()
