@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.onnx.extended import packed
-from devicecore.ort.bindings import HOST, native_device_of, native_value, value_on
+from devicecore.ort.bindings import HOST, native_device_of, native_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,24 +56,12 @@ def feed(native: Any, port: Port, given: Described, *, gather: bool) -> Feed:
     if given.kind == "ort":
         return _value(native, port)
     assert port.element is not None  # texts are not bound
-    if 0 in given.shape and given.memory == HOST and port.element.in_numpy and not gather:
-        return _nothing(native, port, given)
     small = gather and port.element.in_numpy and is_small(given.shape, given.dtype)
     if given.kind == "torch" and not (small and given.memory == "cpu"):
         return _tensor(native, port, port.element.number, given)
     if not port.element.in_numpy:
         return _bytes(native, port, port.element, given)
     return _small(native, port, given) if small else _array(native, port)
-
-
-def _nothing(native: Any, port: Port, given: Described) -> Feed:
-    """Give an array without elements, bound for good: there is nothing in it to read.
-
-    Bound as it is it would get memory of the provider at no address, which OpenVINO refuses.
-    """
-    array = np.empty(given.shape, given.dtype)
-    native.bind_ortvalue_input(port.name, value_on(array, native_device_of(HOST)))
-    return Feed(lambda _value, _copied: array)
 
 
 def _small(native: Any, port: Port, given: Described) -> Feed:

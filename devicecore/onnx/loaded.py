@@ -11,6 +11,7 @@ from devicecore.onnx.arrays import call_key
 from devicecore.onnx.binding import bound_call
 from devicecore.onnx.inputs import check_inputs
 from devicecore.onnx.ports import input_ports, output_ports
+from devicecore.onnx.unbound import has_no_address, run_unbound
 from devicecore.ort.bindings import memory_of
 from devicecore.ort.build_notice import build_notice
 from devicecore.ort.dialects import builds_slowly
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
-    from devicecore.onnx.arrays import Described
     from devicecore.onnx.binding import Call
     from devicecore.onnx.ports import Port
     from devicecore.onnx.session_stream import SessionStream
@@ -72,12 +72,13 @@ class LoadedModel:
         described = check_inputs(self._name, self._inputs, feeds, self._memory)
         inputs = [self._inputs[name] for name in feeds]
         # Texts, sequences, maps and what has a default cannot be bound.
-        if not (
-            self._bindable
-            and len(described) == len(feeds)
-            and all(port.required for port in inputs)
+        can_bind = self._bindable and len(described) == len(feeds)
+        if (
+            not can_bind
+            or not all(port.required for port in inputs)
+            or has_no_address(inputs, described, self.session.spec)
         ):
-            return self.session.run(_as_arrays(feeds, described))
+            return run_unbound(self.session, feeds, described)
         values = [*feeds.values()]
         key = call_key(feeds, values)
         shapes = self._shapes.get(key)
@@ -134,14 +135,4 @@ def _kept_shapes(ports: Iterable[Port], outputs: Mapping[str, Any]) -> dict[str,
         for name, shape in declared.items()
         # An `OrtValue` is allocated by ONNX Runtime in any case, and its shape is a method.
         if shape is not None and outputs[name].shape == shape
-    }
-
-
-def _as_arrays(feeds: Mapping[str, Any], described: Mapping[str, Described]) -> dict[str, Any]:
-    """Return *feeds* as ONNX Runtime takes them without a binding."""
-    return {
-        name: value.detach().numpy(force=True)
-        if name in described and described[name].kind == "torch"
-        else value
-        for name, value in feeds.items()
     }

@@ -138,8 +138,8 @@ class OnnxModel:
         Returns:
             An array for each output, in the model's order; a later call does not change it. It is a
             tensor of torch if an input is one, else an ``OrtValue`` if one is, else numpy's, and
-            lies on the card if an input does. Models with texts or sequences give numpy arrays.
-            What numpy lacks is an array of ml_dtypes where that is installed, or an ``OrtValue``.
+            lies on the card if an input does. Texts and sequences are what ONNX Runtime gives. What
+            numpy lacks is an array of ml_dtypes where that is installed, or an ``OrtValue``.
 
         Raises:
             ModelError: The model is at fault, or *feeds* do not fit its inputs.
