@@ -22,7 +22,7 @@ def device() -> Device:
 def model_of(nodes: list[Any], ports: dict[str, tuple[int, list[Any]]], outputs: str) -> OnnxModel:
     infos = {name: helper.make_tensor_value_info(name, *kind) for name, kind in ports.items()}
     given = [info for name, info in infos.items() if name not in outputs]
-    default = [numpy_helper.from_array(np.float32([10]), "d")] if "d" in ports else []
+    default = [numpy_helper.from_array(np.full(1, 10, np.float32), "d")] if "d" in ports else []
     graph = helper.make_graph(nodes, "g", given, [infos[name] for name in outputs], default)
     opset = [helper.make_opsetid("", 17)]
     made = helper.make_model(graph, opset_imports=opset, ir_version=9)
