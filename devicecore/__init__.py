@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from devicecore.scope import get_default_device as get_default_device
     from devicecore.scope import propagate as propagate
     from devicecore.scope import set_default_device as set_default_device
+    from devicecore.transfer import as_tensor as as_tensor
+    from devicecore.transfer import tensors_to_device as tensors_to_device
+    from devicecore.transfer import to_numpy as to_numpy
 
 __version__ = "0.1.0"
 
@@ -73,6 +76,7 @@ _HOMES = {
     "Registration": "device_factory",
     "Resolution": "resolution",
     "ResourceMgr": "resources",
+    "as_tensor": "transfer",
     "capture": "scope",
     "current_device": "scope",
     "default_ledger": "ledger",
@@ -88,6 +92,8 @@ _HOMES = {
     "resolve": "resolution",
     "resolve_device": "resolution",
     "set_default_device": "scope",
+    "tensors_to_device": "transfer",
+    "to_numpy": "transfer",
     "torch_available": "resolution",
 }
 

@@ -1,0 +1,154 @@
+"""Which kind a value is: a container and its rule, a leaf and its kind, or neither."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import sys
+import types
+import weakref
+from collections import UserList
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from devicecore.transfer.containers import BUILTIN_RULES, Rule
+from devicecore.transfer.foreign_leaves import foreign_kind
+from devicecore.transfer.loaded import class_in
+from devicecore.transfer.objects import (
+    BASES,
+    MappingRule,
+    ObjectRule,
+    PackedSequenceRule,
+    SubclassRule,
+)
+from devicecore.transfer.other_leaves import Modules, NumpyArrays, ObjectsWithTo
+from devicecore.transfer.registered import default_registrations, pytree_rule
+from devicecore.transfer.request import LeafKind
+from devicecore.transfer.torch_leaves import TorchTensors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TORCH_TENSORS = TorchTensors()
+_NUMPY_ARRAYS = NumpyArrays()
+_MODULES = Modules()
+_WITH_TO = ObjectsWithTo()
+_OBJECT = ObjectRule()
+_MAPPING = MappingRule()
+_PACKED_SEQUENCE = PackedSequenceRule()
+_SUBCLASSES: dict[type[Any], Rule] = {base: SubclassRule(base) for base in BASES}
+# Transformers' caches of keys and values: they have no `.to`, and nobody registers them.
+_PLAIN_CLASSES = (
+    ("transformers.cache_utils", "Cache"),
+    ("transformers.cache_utils", "CacheLayerMixin"),
+)
+Kind = Rule | LeafKind | None
+
+# What holds no tensors, by its exact type.
+KNOWN: dict[type, Kind] = {
+    **BUILTIN_RULES,
+    **dict.fromkeys((type(None), bool, int, float, complex, str, bytes, bytearray)),
+    **dict.fromkeys((type, range, slice, memoryview, types.FunctionType, types.ModuleType)),
+}
+
+
+class Kinds:
+    """The kinds of other types, found out once for each type."""
+
+    def __init__(self) -> None:
+        self._found: weakref.WeakKeyDictionary[type, Kind] = weakref.WeakKeyDictionary()
+        self._state: tuple[object, ...] = ()
+
+    def refresh(self) -> None:
+        """Forget everything if somebody has registered something or imported a framework."""
+        nodes = getattr(sys.modules.get("torch.utils._pytree"), "SUPPORTED_NODES", ())
+        entries = getattr(sys.modules.get("optree.registry"), "_NODETYPE_REGISTRY", ())
+        state = (
+            default_registrations().generation,
+            len(nodes),
+            len(entries),
+            *(name in sys.modules for name in _FRAMEWORKS),
+        )
+        if state != self._state:
+            self._found = weakref.WeakKeyDictionary()
+            self._state = state
+
+    def of(self, value: Any) -> Kind:
+        """Return the kind of *value*."""
+        kind = type(value)
+        try:
+            return self._found[kind]
+        except KeyError:
+            found = self._found[kind] = _choose(value, kind)
+            return found
+
+
+_FRAMEWORKS = ("torch", "numpy", "jax", "tensorflow", "paddle", "cupy", "onnxruntime")
+
+
+def _choose(value: Any, kind: type) -> Kind:
+    if issubclass(kind, (type, enum.Enum)):
+        return None
+    for find in _FINDERS:
+        if (found := find(value, kind)) is not None:
+            return found
+    return None
+
+
+def _registered(_value: Any, kind: type) -> Kind:
+    return default_registrations().find(kind)
+
+
+def _leaf(value: Any, _kind: type) -> Kind:
+    if isinstance(value, class_in("torch", "Tensor")):
+        return TORCH_TENSORS
+    if isinstance(value, class_in("numpy", "ndarray")):
+        return _NUMPY_ARRAYS
+    if isinstance(value, class_in("torch.nn", "Module")):
+        return _MODULES
+    return foreign_kind(value)
+
+
+def _special(value: Any, kind: type) -> Kind:
+    if isinstance(value, class_in("torch.nn.utils.rnn", "PackedSequence")):
+        return _PACKED_SEQUENCE
+    return pytree_rule(kind)
+
+
+def _subclass(value: Any, _kind: type) -> Kind:
+    return next((_SUBCLASSES[base] for base in BASES if isinstance(value, base)), None)
+
+
+def _object(value: Any, kind: type) -> Kind:
+    if isinstance(value, Mapping):
+        return _MAPPING
+    plain = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")
+    known = any(isinstance(value, class_in(*each)) for each in _PLAIN_CLASSES)
+    if plain or known or isinstance(value, (UserList, types.SimpleNamespace)):
+        return _OBJECT
+    return None
+
+
+def _with_to(value: Any, kind: type) -> Kind:
+    """Return the kind of objects whose ``to`` is about devices: it says so, or they have one."""
+    method = getattr(kind, "to", None)
+    if not callable(method):
+        return None
+    try:
+        parameters = inspect.signature(method).parameters
+    except (TypeError, ValueError):
+        return None
+    if "device" in parameters:
+        return _WITH_TO
+    anything = any(each.kind is each.VAR_POSITIONAL for each in parameters.values())
+    return _WITH_TO if anything and hasattr(value, "device") else None
+
+
+_FINDERS: tuple[Callable[[Any, type], Kind], ...] = (
+    _registered,
+    _leaf,
+    _special,
+    _subclass,
+    _object,
+    _with_to,
+)

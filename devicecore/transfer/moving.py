@@ -1,0 +1,128 @@
+"""`tensors_to_device`: moves every tensor in a structure, and keeps the structure."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, get_args
+
+from devicecore.errors import DeviceCoreError, NotLiveError, UnknownDeviceError
+from devicecore.optional import installed
+from devicecore.transfer.errors import TransferError
+from devicecore.transfer.pending import pending
+from devicecore.transfer.rebuild import rebuild
+from devicecore.transfer.request import Arrays, MoveFailedError, Request
+from devicecore.transfer.scan import scan
+from devicecore.transfer.target import target_of
+
+if TYPE_CHECKING:
+    from devicecore.device import Device
+    from devicecore.names import DeviceName
+    from devicecore.transfer.request import Coalesce, LeafKind
+    from devicecore.transfer.scan import Found
+
+
+def tensors_to_device(
+    data: Any,
+    device: str | DeviceName | Device | Any,
+    *,
+    non_blocking: bool = True,
+    coalesce: Coalesce = "auto",
+    arrays: Arrays = "leave",
+    wait: bool = True,
+) -> Any:
+    """Return *data* with every tensor in it on *device*.
+
+    The types of all containers are kept, and so are shared references, cycles and views; nothing of
+    what is given is changed. What needs no move is not copied, and where nothing does, *data*
+    itself comes back. Looked into are the builtin containers and their subclasses, mappings, data
+    classes, attrs classes, and what was registered with `register_container`, torch's pytree or
+    optree. Tensors of torch, JAX, TensorFlow, Paddle, CuPy and ONNX Runtime are moved by their
+    framework if it is loaded. Modules are refused, since moving one changes it. Other objects with
+    a ``to(device)`` move a shallow copy of themselves.
+
+    Args:
+        data: Any structure, of any depth.
+        device: A device or its name; ``torch.device`` too, and names that only torch has, such as
+            ``"meta"``. A device that runs models only, such as ``"tensorrt:0"``, means the one that
+            owns its memory.
+        non_blocking: Whether copies to a GPU may be queued on its current stream. Page-locked
+            tensors must not be changed before the copy is done.
+        coalesce: Whether many small tensors of the host go to a GPU in one copy. They then share
+            memory there: each keeps up to 4 MiB alive. ``"auto"`` does so for CUDA and XPU where
+            there are at least four of at most 64 KiB.
+        arrays: ``"leave"`` arrays of numpy as they are, or make ``"tensors"`` of torch of them.
+        wait: Whether copies to the host are done when this returns. With False, a
+            `PendingTransfer` is returned instead of the data.
+
+    Returns:
+        The same structure. Where torch is not installed and the device does not work, *data*.
+
+    Raises:
+        InvalidDeviceNameError: *device* is no name of a device.
+        NotLiveError: Its type does not work here, or not for the framework of a tensor.
+        UnknownDeviceError: There is no such device.
+        TransferError: Something cannot be moved; the error says where it is.
+        OutOfMemoryError: The device has too little memory left.
+
+    Examples:
+        >>> batch = {"x": [1, 2], "name": "first"}
+        >>> tensors_to_device(batch, "cpu") is batch
+        True
+    """
+    if arrays not in get_args(Arrays):
+        msg = f"arrays is 'leave' or 'tensors', not {arrays!r}"
+        raise ValueError(msg)
+    try:
+        target = target_of(device)
+    except (NotLiveError, UnknownDeviceError):
+        if "torch" in sys.modules or installed("torch"):
+            raise
+        return data if wait else pending(data, data, ())
+    request = Request(target, non_blocking, coalesce, arrays, wait)
+    found = scan(data, request)
+    moved = _move_leaves(found, request) if found.leaves else {}
+    result = rebuild(found, moved) if moved else data
+    if wait:
+        return result
+    return pending(result, data, _queued_on(found, request))
+
+
+def _move_leaves(found: Found, request: Request) -> dict[int, Any]:
+    """Return the new leaves by the id of the old ones."""
+    by_kind: dict[LeafKind, list[Any]] = {}
+    for value, kind in found.leaves.values():
+        by_kind.setdefault(kind, []).append(value)
+    moved: dict[int, Any] = {}
+    for kind, values in by_kind.items():
+        try:
+            results = kind.move(values, request)
+        except MoveFailedError as failed:
+            value, cause = values[failed.position], failed.cause
+            raise _explained(cause, found.path_to(value), value, request) from cause
+        moved |= {id(old): new for old, new in zip(values, results, strict=True) if new is not old}
+    return moved
+
+
+def _explained(cause: Exception, path: str, value: Any, request: Request) -> Exception:
+    """Return *cause* in our terms, with the path."""
+    if isinstance(cause, TransferError):
+        return TransferError(path + cause.path, cause.reason, cause.fix)
+    device = request.target.device
+    known = cause if isinstance(cause, DeviceCoreError) else device and device.device_error(cause)
+    if known:
+        known.add_note(f"when {path} was moved")
+        return known
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    reason = f"a {kind} does not go to {request.target.name} ({type(cause).__name__}: {cause})"
+    return TransferError(path, reason, "leave it out, or move it yourself")
+
+
+def _queued_on(found: Found, request: Request) -> set[Any]:
+    """Return the devices of torch that copies may be queued on."""
+    torch = sys.modules.get("torch")
+    where = request.target.torch_device
+    if torch is None or where is None:
+        return set()
+    if where.type != "cpu":
+        return {where}
+    return {value.device for value, _ in found.leaves.values() if isinstance(value, torch.Tensor)}

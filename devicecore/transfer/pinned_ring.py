@@ -1,0 +1,82 @@
+"""Page-locked memory that packed tensors are copied from, used again and again."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from devicecore.fork import rearm_after_fork
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHUNK_BYTES = 1 << 22
+# One is filled while others are on their way.
+_BUFFERS = 3
+
+
+class PinnedRing:
+    """Buffers of `CHUNK_BYTES`, each lent to one copy at a time.
+
+    Locking memory takes about a millisecond, so it is done once for each buffer. There are more
+    than a few only where as many threads copy at once.
+    """
+
+    def __init__(self) -> None:
+        self.buffers = 0
+        self._idle: deque[tuple[Any, Any]] = deque()
+        self._lock = threading.Lock()
+        rearm_after_fork(self)
+
+    @contextmanager
+    def lend(self, device: Any) -> Iterator[Any]:
+        """Lend a buffer; it is used again when what the block queues on *device* is done."""
+        buffer = self._take()
+        try:
+            yield buffer
+        finally:
+            torch = sys.modules["torch"]
+            done = getattr(torch, device.type).current_stream(device).record_event()
+            with self._lock:
+                self._idle.append((buffer, done))
+
+    def _take(self) -> Any:
+        with self._lock:
+            oldest = self._idle[0] if self._idle else None
+            if oldest is not None and (self.buffers >= _BUFFERS or oldest[1].query()):
+                self._idle.popleft()
+            else:
+                oldest = None
+                self.buffers += 1
+        if oldest is None:
+            return _new_buffer(pinned=True)
+        oldest[1].synchronize()
+        return oldest[0]
+
+    def after_fork(self) -> None:
+        """Forget the buffers in a forked child: the driver does not know them there."""
+        self._lock = threading.Lock()
+        self._idle.clear()
+        self.buffers = 0
+
+
+_ring = PinnedRing()
+
+
+@contextmanager
+def staging(device: Any) -> Iterator[Any]:
+    """Lend a tensor of `CHUNK_BYTES` bytes on the host, to copy from to *device*."""
+    if device.type == "cuda":
+        with _ring.lend(device) as buffer:
+            yield buffer
+    else:
+        yield _new_buffer(pinned=False)
+
+
+def _new_buffer(*, pinned: bool) -> Any:
+    torch = sys.modules["torch"]
+    with torch.inference_mode(mode=False):  # or it could be written in that mode only
+        return torch.empty(CHUNK_BYTES, dtype=torch.uint8, device="cpu", pin_memory=pinned)

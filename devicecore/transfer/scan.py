@@ -1,0 +1,115 @@
+"""The walk through a structure: which containers it has, and which leaves lie elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from devicecore.errors import DeviceCoreError
+from devicecore.transfer.containers import Rule
+from devicecore.transfer.errors import TransferError
+from devicecore.transfer.kinds import KNOWN, TORCH_TENSORS, Kinds
+from devicecore.transfer.torch_leaves import without_modes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.transfer.request import LeafKind, Request
+
+_kinds = Kinds()
+_NEW = object()
+
+
+@frozen
+class Found:
+    """What a walk has found. All keys are ids of objects that are kept alive here.
+
+    Attributes:
+        root: The structure.
+        containers: Each container once: itself, its rule and what it holds.
+        leaves: Each leaf that lies elsewhere once, and its kind.
+    """
+
+    root: Any
+    containers: dict[int, tuple[Any, Rule, Sequence[Any]]] = field(factory=dict)
+    leaves: dict[int, tuple[Any, LeafKind]] = field(factory=dict)
+
+    def path_to(self, value: Any) -> str:
+        """Return how one writes the way from the root, called ``data``, to *value*."""
+        ways = {id(self.root): "data"}
+        waiting = [self.root]
+        for container in waiting:
+            known = self.containers.get(id(container))
+            if known is None or value is container:
+                continue
+            for position, child in enumerate(known[2]):
+                key = id(child)
+                if key not in ways and (key in self.containers or child is value):
+                    ways[key] = ways[id(container)] + known[1].step(container, position)
+                    waiting.append(child)
+        return ways.get(id(value), "data")
+
+
+def scan(data: Any, request: Request) -> Found:
+    """Walk through *data*, of any depth, and say what is in it; cycles are no problem.
+
+    Raises:
+        TransferError: A container cannot be looked into.
+    """
+    found = Found(data)
+    _kinds.refresh()
+    if "torch" in sys.modules:
+        with without_modes():
+            _walk(found, request)
+    else:
+        _walk(found, request)
+    return found
+
+
+def _walk(found: Found, request: Request) -> None:
+    # Written for speed: a batch can have thousands of leaves, most often with nothing to do.
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    here = request.target.torch_device
+    leaves = found.leaves
+    waiting: list[Sequence[Any]] = [(found.root,)]
+    while waiting:
+        for value in waiting.pop():
+            kind = type(value)
+            if kind is tensor:
+                if value.device != here:
+                    leaves[id(value)] = (value, TORCH_TENSORS)
+                continue
+            rule = KNOWN.get(kind, _NEW)
+            if rule is not None:
+                children = _look(value, rule, found, request)
+                if children:
+                    waiting.append(children)
+
+
+def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any]:
+    """Take a container or a leaf down, and return what is in it."""
+    if rule is _NEW:
+        rule = _kinds.of(value)
+        if rule is None:
+            return ()
+    key = id(value)
+    if key in found.containers or key in found.leaves:
+        return ()
+    if not isinstance(rule, Rule):
+        if rule.is_elsewhere(value, request):
+            found.leaves[key] = (value, rule)
+        return ()
+    try:
+        children = rule.children(value)
+    except DeviceCoreError:
+        raise
+    except Exception as error:
+        reason = f"a {type(value).__qualname__} cannot be looked into ({error!r})"
+        raise TransferError(found.path_to(value), reason, _REGISTER) from error
+    found.containers[key] = (value, rule, children)
+    return children
+
+
+_REGISTER = "say how with devicecore.transfer.register_container"

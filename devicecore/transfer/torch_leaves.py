@@ -1,0 +1,75 @@
+"""Tensors of torch: which share a copy, which share memory, and which go alone."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from devicecore.transfer.memory import extents_of
+from devicecore.transfer.overlaps import move_overlapping
+from devicecore.transfer.packing import move_packed
+from devicecore.transfer.request import LeafKind, MoveFailedError
+from devicecore.transfer.target import QUEUEING
+from devicecore.transfer.torch_copy import move_tensor, torch_device_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from devicecore.transfer.request import Request
+
+# With fewer small tensors than this, packing them takes longer than it saves.
+_FEWEST_PACKED = 4
+
+
+class TorchTensors(LeafKind):
+    """Tensors of torch, also parameters and those of subclasses."""
+
+    def is_elsewhere(self, value: Any, request: Request) -> bool:
+        """Return whether it lies elsewhere."""
+        return bool(value.device != request.target.torch_device)
+
+    def move(self, values: Sequence[Any], request: Request) -> list[Any]:
+        """Return the tensors on the target; parameters become tensors, as in torch."""
+        try:
+            device = torch_device_of(request.target)
+        except Exception as error:
+            raise MoveFailedError(0, error) from error
+        with without_modes():
+            extents = extents_of(values)
+            moved = move_overlapping(values, extents, request)
+            if _packs(request):
+                if moved:
+                    extents = [each for each in extents if each[2] not in moved]
+                fewest = _FEWEST_PACKED if request.coalesce == "auto" else 1
+                moved.update(move_packed(values, extents, device, fewest))
+        for position, value in enumerate(values):
+            if position not in moved:
+                try:
+                    moved[position] = move_tensor(value, request)
+                except Exception as error:
+                    raise MoveFailedError(position, error) from error
+        if device.type in QUEUEING and not request.non_blocking:
+            getattr(sys.modules["torch"], device.type).current_stream(device).synchronize()
+        return [moved[position] for position in range(len(values))]
+
+
+def without_modes() -> AbstractContextManager[object]:
+    """Return a block in which torch's modes, such as a default device, slow nothing down.
+
+    Even ``tensor.device`` takes ten times as long under ``torch.device``, which changes nothing
+    that is done here.
+    """
+    torch = sys.modules["torch"]
+    private = torch._C  # noqa: SLF001 - nothing public says whether there are modes
+    if not private._len_torch_function_stack():  # noqa: SLF001 - the same
+        return nullcontext()
+    made: AbstractContextManager[object] = private.DisableTorchFunction()
+    return made
+
+
+def _packs(request: Request) -> bool:
+    if request.coalesce == "auto":
+        return request.target.queues
+    return request.coalesce and not request.target.is_host
