@@ -77,8 +77,8 @@ def capture() -> CapturedScopes:
     """
     scopes: list[device_scope] = []
     for frame in open_around(innermost.get()):
-        scopes.append(device_scope(frame.device, frameworks=frame.frameworks))
-        if frame.frameworks is None:  # what is around it has no effect here
+        scopes.append(device_scope(frame.device, frameworks=frame.owner.frameworks))
+        if frame.owner.frameworks is None:  # what is around it has no effect here
             break
     return CapturedScopes(tuple(reversed(scopes)))
 

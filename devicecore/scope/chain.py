@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from contextvars import ContextVar
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from devicecore.fork import rearm_after_fork
 from devicecore.runtime import default_runtime, host_cpu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from devicecore.device import Device
     from devicecore.names import DeviceName
@@ -23,6 +23,9 @@ ENDED = 0
 FORKED = -1
 
 
+Saves: TypeAlias = "Sequence[tuple[Adapter, Any]]"
+
+
 class Frame:
     """One entry of one scope: the device, whoever entered, and what leaving has to restore.
 
@@ -30,26 +33,20 @@ class Frame:
     ended is marked as such, and ignored by whoever still holds it.
     """
 
-    __slots__ = ("device", "frameworks", "owner", "parent", "saves", "thread")
+    __slots__ = ("device", "owner", "parent", "saves", "thread")
 
     def __init__(
-        self,
-        device: Any,
-        parent: Frame | None,
-        owner: object,
-        thread: int,
-        frameworks: frozenset[str] | None = None,
+        self, device: Any, parent: Frame | None, owner: Any, thread: int, saves: Saves
     ) -> None:
         self.device = device
         self.parent = parent
         self.owner = owner
         self.thread = thread
-        self.frameworks = frameworks
-        self.saves: list[tuple[Adapter, Any]] = []
+        self.saves = saves
 
 
 # The end of every chain. Its device is the default one, None as long as that is the host.
-OUTSIDE = Frame(None, None, None, ENDED)
+OUTSIDE = Frame(None, None, None, ENDED, ())
 
 innermost: ContextVar[Frame] = ContextVar("devicecore_scopes", default=OUTSIDE)
 _innermost = innermost.get
@@ -86,7 +83,9 @@ def current_device() -> Device:
     Only scopes of the caller's own thread count, and among its tasks only the caller's own.
     """
     frame = _innermost()
-    if frame.thread == get_ident() or (frame is OUTSIDE and frame.device is not None):
+    if frame is OUTSIDE:
+        return frame.device or get_default_device()
+    if frame.thread == get_ident():
         return frame.device  # type: ignore[no-any-return]
     for around in open_around(frame):
         return around.device  # type: ignore[no-any-return]
@@ -151,10 +150,11 @@ def leave(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> No
         above = frames[place + 1 :]
         del frames[place]
     if frame.saves:
-        _restore(frame, above, error)
+        restore(frame, above, error)
 
 
-def _restore(frame: Frame, above: list[Frame], error: BaseException | None) -> None:
+def restore(frame: Frame, above: Sequence[Frame], error: BaseException | None) -> None:
+    """Put back what *frame*, which is out already, had saved; see `leave`."""
     failed: Exception | None = None
     for adapter, saved in reversed(frame.saves):
         try:
@@ -169,11 +169,12 @@ def _restore(frame: Frame, above: list[Frame], error: BaseException | None) -> N
     error.add_note(f"and leaving the device scope failed: {failed!r}")
 
 
-def _handed_up(adapter: Adapter, saved: Any, above: list[Frame]) -> bool:
+def _handed_up(adapter: Adapter, saved: Any, above: Sequence[Frame]) -> bool:
     for frame in above:
         for position, (theirs, upper) in enumerate(frame.saves):
             if theirs is adapter:
-                frame.saves[position] = (adapter, adapter.join(upper, saved))
+                joined = (adapter, adapter.join(upper, saved))
+                frame.saves = (*frame.saves[:position], joined, *frame.saves[position + 1 :])
                 return True
     return False
 

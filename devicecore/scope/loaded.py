@@ -38,6 +38,7 @@ class _Loaded:
     def __init__(self) -> None:
         self.waiting: tuple[str, ...] = tuple(_ADAPTERS)
         self.adapters: tuple[Adapter, ...] = ()
+        self.counted = 0
         self._lock = threading.Lock()
         rearm_after_fork(self)
 
@@ -66,11 +67,20 @@ _loaded = _Loaded()
 
 
 def adapters() -> tuple[Adapter, ...]:
-    """Return the adapters of all frameworks that are imported; the same tuple until one more is."""
+    """Return the adapters of all frameworks that are imported; the same tuple until one more is.
+
+    `imported` is told of most. One that came in before, or from C, changes how many modules there
+    are.
+    """
     modules = sys.modules
-    for name in _loaded.waiting:
-        if name in modules and _is_whole(modules[name]):
-            _loaded.take(name)
+    if len(modules) != _loaded.counted:
+        counted = len(modules)
+        for name in _loaded.waiting:
+            if name in modules:
+                if not _is_whole(modules[name]):
+                    return _loaded.adapters  # and look again the next time
+                _loaded.take(name)
+        _loaded.counted = counted
     return _loaded.adapters
 
 
@@ -100,7 +110,7 @@ def catch_up(scopes: chain.ThreadScopes, now: tuple[Adapter, ...]) -> None:
     new = tuple(each for each in now if each not in scopes.adapters)
     scopes.adapters = now
     for frame in scopes.frames:
-        apply(frame, placement(frame.device, frame.frameworks, new))
+        frame.saves = (*frame.saves, *apply(placement(frame.device, frame.owner.frameworks, new)))
 
 
 @frozen(eq=False)
@@ -112,12 +122,14 @@ class Placement:
         adapters: The frameworks that were asked.
         places: For those that can use the device, their own object for it.
         refused: For those that cannot, why.
+        is_fixed: Whether the scopes around have no say in it.
     """
 
     device: Device
     adapters: tuple[Adapter, ...]
     places: tuple[tuple[Adapter, Any], ...]
     refused: tuple[tuple[Adapter, str], ...] = ()
+    is_fixed: bool = False
 
 
 def placement(
@@ -145,16 +157,20 @@ def placement(
     return Placement(device, asked, tuple(places), tuple(refused))
 
 
-def apply(frame: chain.Frame, placed: Placement) -> None:
+def apply(placed: Placement) -> chain.Saves:
     """Set the frameworks as *placed* says, all of them or, on an error, none.
+
+    Returns:
+        What leaving has to put back.
 
     Raises:
         FallbackForbiddenError: A framework would keep its default, which the ledger forbids.
         ScopeError: A framework would use another device.
     """
-    for adapter, reason in placed.refused:
-        default_ledger().record(adapter.title, placed.device.name, "its default device", reason)
-    done = []
+    if placed.refused:
+        for adapter, reason in placed.refused:
+            default_ledger().record(adapter.title, placed.device.name, "its default", reason)
+    done: list[tuple[Adapter, Any]] = []
     try:
         for adapter, place in placed.places:
             done.append((adapter, adapter.enter(place)))
@@ -162,4 +178,4 @@ def apply(frame: chain.Frame, placed: Placement) -> None:
         for adapter, saved in reversed(done):
             adapter.leave(saved)
         raise
-    frame.saves += done
+    return done

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
 
 from devicecore.device import Device
 from devicecore.errors import (
@@ -11,13 +14,15 @@ from devicecore.errors import (
     NotLiveError,
     UnknownDeviceError,
 )
-from devicecore.names import DEVICE_CLASSES, DeviceName
+from devicecore.names import DEVICE_CLASSES, DEVICE_TYPES, DeviceName
 from devicecore.runtime import default_runtime
 from devicecore.scope.chain import open_around
 
 if TYPE_CHECKING:
     from devicecore.scope.adapter import Adapter
     from devicecore.scope.chain import Frame
+
+_SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
 
 # Devices that no manager holds, because a framework alone knows them; one for each name.
 _foreign: dict[DeviceName, Device] = {}
@@ -37,18 +42,39 @@ def read(given: Any) -> DeviceName | Device:
     if isinstance(given, Device):
         return given
     if isinstance(given, str | DeviceName):
-        return default_runtime().parsed(given)
+        return _read_name(given)
     if isinstance(given, int) and not isinstance(given, bool):
         return DeviceName(device_type="GPU", index=given)
     home = type(given).__module__.partition(".")[0]
     if home == "torch" and type(given).__name__ == "device":
-        return default_runtime().parsed(str(given))
+        return _read_name(str(given))
     if home in {"jax", "jaxlib"} and hasattr(given, "platform"):
         return _read_jax(given)
     if home == "paddle" and type(given).__name__.endswith("Place"):
         return _read_place(str(given))
     msg = f"{given!r} is no device; give a name such as 'cuda:1', an index, or a Device"
     raise TypeError(msg)
+
+
+def _read_name(text: str | DeviceName) -> DeviceName:
+    """Return the name, also of a type that nobody has brought yet: its plug-in may come later."""
+    try:
+        return default_runtime().parsed(text)
+    except InvalidDeviceNameError:
+        found = _SHORT.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            raise
+        return DeviceName(device_type=found[1], index=None if found[2] is None else int(found[2]))
+
+
+def _spelled(name: DeviceName) -> DeviceName:
+    """Return *name* with its type in the case in which it was registered meanwhile."""
+    if name.device_type is None or name.device_type in DEVICE_TYPES:
+        return name
+    folded = name.device_type.casefold()
+    types = default_runtime().registry.known_types
+    known = next((each for each in types if each.casefold() == folded), name.device_type)
+    return evolve(name, device_type=known)
 
 
 def _read_jax(given: Any) -> DeviceName | Device:
@@ -69,7 +95,7 @@ def _read_place(text: str) -> DeviceName:
     if not index.isdecimal():
         raise InvalidDeviceNameError(text, 0, "it is the place of no device")
     device_type = "CUDA" if kind == "gpu" else kind
-    return default_runtime().parsed(f"{device_type}:{index}")
+    return _read_name(f"{device_type}:{index}")
 
 
 def find(
@@ -89,6 +115,7 @@ def find(
         if wanted.gone:
             raise DeviceGoneError(wanted.name, wanted.gone)
         return wanted
+    wanted = _spelled(wanted)
     if wanted.index is None and wanted.device_type is not None:
         if found := of_type(wanted.device_type, around):
             return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from devicecore.device import Device
 from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
 from devicecore.ledger import default_ledger
@@ -14,7 +16,7 @@ from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, here, innermos
 from devicecore.scope.decorating import Decorator
 from devicecore.scope.imports import watch_imports
 from devicecore.scope.loaded import FRAMEWORKS, Placement, adapters, apply, catch_up, placement
-from devicecore.scope.meaning import current_index, find, of_type, read
+from devicecore.scope.meaning import find, of_type, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from devicecore.scope.adapter import Adapter
 
 _innermost = innermost.get
+_set_innermost = innermost.set
 _BESIDE = "two tasks hold scopes of different devices in one thread, across an await"
 
 
@@ -79,7 +82,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         # What the last entry found, which the next one can use as long as it is still true.
         self._found: Placement | None = None
 
-    def __enter__(self) -> Device:
+    def __enter__(self, held: bool = True) -> Device:
         """Make the device the current one, and return it.
 
         Raises:
@@ -89,7 +92,30 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             ScopeError: A framework would compute on another device.
             FallbackForbiddenError: The ledger does not allow the fallback.
         """
-        return self._enter(held=True)
+        scopes = here.scopes
+        around = _innermost()
+        while around.thread <= ENDED and around is not OUTSIDE:
+            around = around.parent or OUTSIDE
+        now = adapters()
+        if now is not scopes.adapters:
+            catch_up(scopes, now)
+        found = self._found
+        if (
+            found is None
+            or found.adapters is not now
+            or not (found.is_fixed or around is OUTSIDE or _still(found, around))
+            or found.device.gone
+        ):
+            found = self._find(around, now)
+        device = found.device
+        frames = scopes.frames
+        if frames and frames[-1] is not around and held:
+            self._look_beside(frames[-1], around, device)
+        saves = apply(found) if found.places or found.refused else ()
+        frame = Frame(device, around, self, scopes.ident, saves)
+        frames.append(frame)
+        _set_innermost(frame)
+        return device
 
     def __exit__(
         self,
@@ -105,16 +131,18 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         frame = _innermost()
         scopes = here.scopes
         frames = scopes.frames
-        if not (frames and frames[-1] is frame and frame.owner is self):
-            found = self._entered(frame, scopes)
-            if found is None:
-                return
-            frame = found
-        chain.leave(scopes, frame, error)
+        if frames and frames[-1] is frame and frame.owner is self:  # in order, as nearly always
+            frames.pop()
+            frame.thread = ENDED
+            _set_innermost(frame.parent or OUTSIDE)
+            if frame.saves:
+                chain.restore(frame, (), error)
+        elif found := self._entered(frame, scopes):
+            chain.leave(scopes, found, error)
 
     async def __aenter__(self) -> Device:
         """Do what ``with`` does."""
-        return self._enter(held=True)
+        return self.__enter__()
 
     async def __aexit__(
         self,
@@ -129,25 +157,10 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         """Return what a decorated function enters: never held across an ``await``."""
         return _Step(self)
 
-    def _enter(self, *, held: bool) -> Device:
-        scopes = here.scopes
-        around = _innermost()
-        while around.thread <= ENDED and around is not OUTSIDE:
-            around = around.parent or OUTSIDE
-        now = adapters()
-        if now is not scopes.adapters:
-            catch_up(scopes, now)
-        found = self._found
-        if found is None or found.adapters is not now or not self._still(found, around):
-            found = self._find(around, now)
-        if held and scopes.frames and scopes.frames[-1] is not around:
-            self._look_beside(scopes.frames[-1], around, found.device)
-        frame = Frame(found.device, around, self, scopes.ident, self._frameworks)
-        if found.places or found.refused:
-            apply(frame, found)
-        scopes.frames.append(frame)
-        innermost.set(frame)
-        return found.device
+    @property
+    def frameworks(self) -> frozenset[str] | None:
+        """The frameworks whose default device follows; None for all."""
+        return self._frameworks
 
     # --- which device -------------------------------------------------------------------------
 
@@ -163,32 +176,21 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             wanted = self._wanted.name if isinstance(self._wanted, Device) else str(self._wanted)
             default_ledger().record("device_scope", wanted, found.device.name, str(error))
             return found
-        if self._keeps(found, around, now):
-            self._found = found
+        if self._keeps(found, around):
+            self._found = evolve(found, is_fixed=getattr(self._wanted, "index", 0) is not None)
         return found
 
-    def _keeps(self, found: Placement, around: Frame, now: tuple[Adapter, ...]) -> bool:
-        """Return whether the next entry would find the same, as long as `_still` says so."""
+    def _keeps(self, found: Placement, around: Frame) -> bool:
+        """Return whether a later entry would find the same, as long as `_still` says so."""
         if isinstance(self._wanted, Device):
             return not found.refused and found.device.is_local
         kind, index = self._wanted.device_type, self._wanted.index
         if found.refused or kind is None or (kind in DEVICE_CLASSES and kind != "CPU"):
             return False
-        return index is not None or (
-            of_type(kind, around) is None and current_index(kind, now) is None
-        )
-
-    def _still(self, found: Placement, around: Frame) -> bool:
-        """Return whether what an earlier entry found is what this one would find."""
-        if found.device.gone:
-            return False
-        wanted = self._wanted
-        if isinstance(wanted, Device) or wanted.index is not None:
+        if index is not None:
             return True
-        kind = wanted.device_type or ""
-        if kind in {"CUDA", "ROCM"}:  # the framework may have made another one current
-            return False
-        return around is OUTSIDE or of_type(kind, around) in {None, found.device}
+        # Which card is current may change at any time.
+        return kind not in {"CUDA", "ROCM"} and of_type(kind, around) is None
 
     # --- where it was entered -----------------------------------------------------------------
 
@@ -243,7 +245,7 @@ class _Step:
         self._scope = scope
 
     def __enter__(self) -> None:
-        self._scope._enter(held=False)  # noqa: SLF001 - it is part of it
+        self._scope.__enter__(False)
 
     def __exit__(
         self,
@@ -252,6 +254,11 @@ class _Step:
         traceback: TracebackType | None,
     ) -> None:
         self._scope.__exit__(kind, error, traceback)
+
+
+def _still(found: Placement, around: Frame) -> bool:
+    """Return whether a name without an index means here what it meant outside of all scopes."""
+    return of_type(found.device.device_type, around) in {None, found.device}
 
 
 def _names(frameworks: str | Iterable[str] | None) -> frozenset[str] | None:

@@ -24,8 +24,8 @@ class TorchDefault(Adapter):
     """Swaps the device of the one DeviceContext of a thread; pushes one only if there is none.
 
     A context for each scope would cost every call of torch its share, and one of our own would cost
-    compiled code. What is saved is: the context that was on top, its device, the context that is on
-    top now, and the one of ``torch.set_default_device``.
+    compiled code. What is saved is the context that was pushed, or: the context that was on top,
+    its device, the context that is on top now, and that of ``torch.set_default_device``.
     """
 
     title = "torch"
@@ -56,7 +56,7 @@ class TorchDefault(Adapter):
         kind, _, index = text.partition(":")
         if reason := self._why_not(kind, int(index or 0)):
             raise self.refusal(device, reason)
-        return self._device(text)
+        return self._cpu if text == "cpu" else self._device(text)
 
     def _why_not(self, kind: str, index: int) -> str:
         if index > _LAST_INDEX:
@@ -95,51 +95,51 @@ class TorchDefault(Adapter):
 
     def enter(self, place: Any) -> Any:
         """Make *place* what factories use, by the least that has this effect."""
-        if not isinstance(place, self._device):
-            place.__enter__()
-            return place
         depth = self._depth()
-        top: Any = self._top(depth) if depth else None
-        if top is not None:
-            before = top.device
-            if before != place:
-                top.device = place
-            return (top, before, top, self._of_set_default_device())
-        if place == self._cpu:
+        if depth:
+            top = self._top(depth)
+            if top is not None and type(place) is self._device:
+                before = top.device
+                if before != place:
+                    top.device = place
+                return (top, before, top, self._of_set_default_device())
+        if place is self._cpu:
             return _UNTOUCHED
+        if type(place) is not self._device:
+            self._push(place)
+            return place
         try:
             own = self._own.context
+            own.device = place
         except AttributeError:
             own = self._own.context = self._context(place)
-        own.device = place
         self._push(own)
-        return (None, None, own, None)
+        return own
 
     def leave(self, saved: Any) -> None:
         """Put back the device, or take away the context; undo ``torch.set_default_device``."""
-        if not isinstance(saved, tuple):
-            self._remove(saved)
+        depth = self._depth()
+        if type(saved) is not tuple:
+            if depth and self._at(depth - 1) is saved:
+                self._pop()
+            elif type(saved) is self._context:
+                self._undo(_of_pushed(saved))
+            else:
+                self._remove(saved)
             return
         before, device, left, _ = saved
-        depth = self._depth()
-        if (self._top(depth) if depth else None) is not left:
+        if before is not left or (self._top(depth) if depth else None) is not left:
             self._undo(saved)
-        elif before is left:
-            if before is not None:
-                before.device = device
-        elif before is None and left is self._own.context:
-            self._remove(left)
-        else:
-            self._undo(saved)
+        elif before is not None:
+            before.device = device
 
     def join(self, upper: Any, lower: Any) -> Any:
         """Return the beginning of *lower* with the end of *upper*."""
-        if not isinstance(lower, tuple):  # the note of a remote device hides no other context
-            self._remove(lower)
-            return upper
-        if not isinstance(upper, tuple):
+        noted = [each for each in (upper, lower) if type(each) not in {tuple, self._context}]
+        if noted:  # the note of a remote device hides no context, and stands by itself
             self.leave(lower)
             return upper
+        lower, upper = _of_pushed(lower), _of_pushed(upper)
         return (lower[0], lower[1], upper[2], lower[3])
 
     def _top(self, depth: int) -> Any:
@@ -179,6 +179,11 @@ class TorchDefault(Adapter):
             above.append(found)
         for each in reversed(above):
             self._push(each)
+
+
+def _of_pushed(saved: Any) -> Any:
+    """Return what was saved in full; a context that we pushed stands for itself alone."""
+    return saved if type(saved) is tuple else (None, None, saved, None)
 
 
 def _local_calls(torch: Any, device: Device) -> Any:
