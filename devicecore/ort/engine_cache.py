@@ -100,9 +100,23 @@ class EngineCache:
         chosen = self._folder or config.load().cache_dir / "engines"
         return chosen.absolute()
 
+    def kept(self, key: EngineKey) -> Entry | None:
+        """Return the entry of *key* if its engine is there; any number of processes may use it.
+
+        Raises:
+            EngineCacheError: The folder cannot be used, or is not safe to use.
+        """
+        root = self.folder
+        if not root.exists():
+            return None
+        if reason := why_unusable(root):
+            raise EngineCacheError(str(root), reason)
+        with _as_cache_error(root):
+            return _kept(root / key.digest)
+
     @contextmanager
     def entry(self, key: EngineKey) -> Iterator[Entry]:
-        """Hold the entry of *key* for a while; another process that wants it waits.
+        """Hold the entry of *key* for a while; another process that wants to do so waits.
 
         A new one is kept when the block ends without an error, and deleted otherwise.
 
@@ -172,15 +186,22 @@ def why_unusable(folder: Path) -> str:
     return ""
 
 
-def _opened(place: Path) -> Entry:
+def _kept(place: Path) -> Entry | None:
     notes = _read(place)
     if notes is None:
-        _remove(place)
-        place.mkdir(mode=0o700)
-        (place / _ENGINE).mkdir(mode=0o700)
-        return Entry(place / _ENGINE, is_new=True)
-    os.utime(place / _ENTRY)  # when it was used last
+        return None
+    with suppress(FileNotFoundError):  # another process makes room at this moment
+        os.utime(place / _ENTRY)  # when it was used last
     return Entry(place / _ENGINE, is_new=False, notes=notes)
+
+
+def _opened(place: Path) -> Entry:
+    if kept := _kept(place):
+        return kept
+    _remove(place)
+    place.mkdir(mode=0o700)
+    (place / _ENGINE).mkdir(mode=0o700)
+    return Entry(place / _ENGINE, is_new=True)
 
 
 @contextmanager

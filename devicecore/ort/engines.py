@@ -7,6 +7,7 @@ the model as it has optimised it.
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -67,14 +68,14 @@ def create_with_engine(recipe: Recipe, digest: str, device: str) -> OpenedSessio
         OutOfMemoryError: As `create`.
     """
     make = _with_optimised if recipe.spec.provider == CPU_PROVIDER else _with_engine
-    with EngineCache().entry(_key(recipe, digest, device)) as entry:
-        try:
-            return make(recipe, entry)
-        except (ModelError, NotLiveError):
-            if entry.is_new:
-                raise
+    engines, key = EngineCache(), _key(recipe, digest, device)
+    if kept := engines.kept(key):
+        with suppress(ModelError, NotLiveError):
+            return make(recipe, kept)
+    with engines.entry(key) as entry:
+        if kept and not entry.is_new:
             entry.renew()
-            return make(recipe, entry)
+        return make(recipe, entry)
 
 
 def _with_engine(recipe: Recipe, entry: Entry) -> OpenedSession:

@@ -128,6 +128,19 @@ def test_a_second_process_waits_and_does_not_build(cache: EngineCache) -> None:
             each.wait()
 
 
+def test_many_may_use_a_kept_one_at_a_time(cache: EngineCache) -> None:
+    assert cache.kept(KEY) is None
+    assert not cache.folder.exists()
+    build(cache)
+    with cache.entry(KEY):  # somebody holds it
+        entry = cache.kept(KEY)
+        assert entry
+        assert not entry.is_new
+        assert (entry.folder / "engine.blob").read_bytes() == b"engine"
+    flip(entry.folder / "engine.blob")
+    assert cache.kept(KEY) is None
+
+
 def flip(blob: Path) -> None:
     blob.write_bytes(b"enginf")
 
