@@ -60,7 +60,7 @@ def scan(data: Any, request: Request) -> Found:
     """
     found = Found(data)
     _kinds.refresh()
-    if "torch" in sys.modules:
+    if sys.modules.get("torch") is not None:
         with without_modes():
             _walk(found, request)
     else:

@@ -125,13 +125,15 @@ def _memory_of(device: Device) -> Device:
 def _for_torch(torch: Any, name: str, memory: Device) -> Target:
     word: str | None = "cpu" if memory.reads_host_memory else memory.torch_device
     refusal: DeviceCoreError | None = None
-    if word is None:
+    if word is None and memory in default_runtime().manager:
         try:
             word = default_runtime().device(memory.parsed_name, "torch").torch_device
         except (NotLiveError, UnknownDeviceError) as error:
             refusal = error
     if word is None:
-        return Target(name, memory, None, refusal or NotLiveError(f"{name} for torch", "absent"))
+        reason = "torch has no tensors there"
+        absent = NotLiveError(f"{memory.name} for torch", "absent", reason)
+        return Target(name, memory, None, refusal or absent)
     return Target(name, memory, _canonical(torch, torch.device(word)))
 
 

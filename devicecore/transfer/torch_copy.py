@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import NotLiveError
 from devicecore.transfer.target import QUEUEING
 
 if TYPE_CHECKING:
@@ -29,7 +28,8 @@ def torch_device_of(target: Target) -> Any:
         DeviceCoreError: torch has no tensors there.
     """
     if target.torch_device is None:
-        raise target.refusal or NotLiveError(f"{target.name} for torch", "absent")
+        assert target.refusal is not None  # torch is loaded, since there is a tensor
+        raise target.refusal
     return target.torch_device
 
 
