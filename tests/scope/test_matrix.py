@@ -1,0 +1,449 @@
+"""Every situation that a scope gets into, in every framework: where things land, and afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from devicecore import current_device, device_scope
+from devicecore.errors import ScopeError
+from devicecore.runtime import host_cpu
+from devicecore.scope import scope as scope_module
+from tests.scope.conftest import HERE, KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from tests.scope.conftest import Framework
+
+
+def in_thread(function: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result(60)
+
+
+@pytest.fixture(autouse=True)
+def _warn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scope_module, "_warned", set())
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - set(HERE)))
+def test_the_other_frameworks(name: str) -> None:
+    pytest.skip(f"{name} is not installed here; `make test-frameworks` runs this file with it")
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+def test_nested_and_back_after_an_error(framework: Framework) -> None:
+    with device_scope(framework.of_b):
+        assert framework.where() == framework.b
+        with pytest.raises(ZeroDivisionError), device_scope(framework.of_c):
+            _ = 1 // (framework.where() != framework.c)
+        assert framework.where() == framework.b
+
+
+def test_a_block_gives_the_device(framework: Framework) -> None:
+    with device_scope(framework.of_b) as device:
+        assert device is current_device()
+        assert device is not host_cpu()
+
+
+def test_an_instance_nested_in_itself(framework: Framework) -> None:
+    scope = device_scope(framework.of_b)
+    with scope:
+        with scope:
+            assert framework.where() == framework.b
+        assert framework.where() == framework.b
+
+
+def test_an_instance_around_another_scope(framework: Framework) -> None:
+    scope = device_scope(framework.of_b)
+    with scope:
+        with device_scope(framework.of_c), scope:
+            assert framework.where() == framework.b
+        assert framework.where() == framework.b
+
+
+def test_what_is_set_inside_ends_with_its_scope_and_survives_another(framework: Framework) -> None:
+    with device_scope(framework.of_b):
+        if not framework.set_c():
+            pytest.skip(f"{framework.name} has no function that sets a default for good")
+        now = framework.where()
+        with device_scope(framework.of_b):
+            assert framework.where() == framework.b
+        assert framework.where() == now
+    assert framework.where() == framework.a
+
+
+def test_what_is_set_outside_is_found_again(framework: Framework) -> None:
+    if not framework.set_c():
+        pytest.skip(f"{framework.name} has no function that sets a default for good")
+    try:
+        with device_scope(framework.of_b):
+            assert framework.where() == framework.b
+        assert framework.where() == framework.c
+    finally:
+        reset(framework)
+
+
+def reset(framework: Any) -> None:
+    if framework.name == "torch":
+        framework.torch.set_default_device(None)
+    elif framework.name == "jax":
+        framework.jax.config.update("jax_default_device", None)
+    else:
+        framework.paddle.device.set_device(framework.a)
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def test_a_thread_started_inside_starts_outside(framework: Framework) -> None:
+    with device_scope(framework.of_b):
+        assert in_thread(current_device) is host_cpu()
+        # No code from outside can give Paddle's threads a device each.
+        expected = framework.b if framework.is_process_wide else framework.a
+        assert in_thread(framework.where) == expected
+
+
+def test_another_thread_is_not_seen(framework: Framework) -> None:
+    entered, seen = threading.Event(), threading.Event()
+
+    def hold() -> str:
+        with device_scope(framework.of_b):
+            entered.set()
+            seen.wait(60)
+            return framework.where()
+
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(hold)
+        entered.wait(60)
+        expected = framework.b if framework.is_process_wide else framework.a
+        assert framework.where() == expected
+        assert current_device() is host_cpu()
+        seen.set()
+        assert held.result(60) == framework.b
+
+
+def test_two_threads_that_overlap(framework: Framework) -> None:
+    """The first one leaves first; where there is one device for all, the second one is refused."""
+    first_is_in, second_is_in, first_is_out = (threading.Event() for _ in range(3))
+
+    def first() -> list[str]:
+        with device_scope(framework.of_b):
+            first_is_in.set()
+            second_is_in.wait(60)
+            inside = framework.where()
+        first_is_out.set()
+        return [inside]
+
+    def second() -> list[str]:
+        first_is_in.wait(60)
+        try:
+            with device_scope(framework.of_c):
+                second_is_in.set()
+                first_is_out.wait(60)
+                inside = framework.where()
+        finally:
+            second_is_in.set()
+            first_is_out.wait(60)
+        return [inside, framework.where()]
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.submit(first), pool.submit(second)
+        assert one.result(60) == [framework.b]
+        if framework.is_process_wide:
+            with pytest.raises(ScopeError, match="another thread"):
+                other.result(60)
+        else:
+            assert other.result(60) == [framework.c, framework.a]
+
+
+def test_two_threads_on_the_same_device(framework: Framework) -> None:
+    meet = threading.Barrier(2, timeout=60)
+
+    def work(leave_first: bool) -> tuple[str, str]:
+        with device_scope(framework.of_b):
+            meet.wait()
+            before = framework.where()
+            if not leave_first:
+                meet.wait()
+            after = framework.where()
+        if leave_first:
+            meet.wait()
+        return before, after
+
+    with ThreadPoolExecutor(2) as pool:
+        for result in pool.map(work, (True, False)):
+            assert result == (framework.b, framework.b)
+
+
+def test_an_instance_in_two_threads_with_different_scopes_around(framework: Framework) -> None:
+    scope = device_scope(framework.of_b)
+    turns = threading.Lock()  # one device for all of Paddle: one after the other
+
+    def inside(outer: Any, landing: str) -> bool:
+        with device_scope(outer):
+            with scope:
+                right = framework.where() == framework.b
+            return right and framework.where() == landing
+
+    def work(outer: Any, landing: str) -> bool:
+        if not framework.is_process_wide:
+            return inside(outer, landing)
+        with turns:
+            return inside(outer, landing)
+
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(work, framework.of_c, framework.c)
+        other = pool.submit(work, framework.of_b, framework.b)
+        assert one.result(60)
+        assert other.result(60)
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+def test_tasks_that_interleave_in_decorated_coroutines(framework: Framework) -> None:
+    seen: list[str] = []
+
+    async def main() -> None:
+        turn = [asyncio.Event() for _ in range(3)]
+
+        @device_scope(framework.of_b)
+        async def one() -> None:
+            turn[0].set()
+            await turn[1].wait()
+            seen.append(framework.where())
+            turn[2].set()
+
+        @device_scope(framework.of_c)
+        async def other() -> None:
+            await turn[0].wait()
+            turn[1].set()
+            await turn[2].wait()
+            seen.append(framework.where())
+
+        async def sibling() -> None:
+            await turn[0].wait()
+            seen.append(framework.where())
+
+        await asyncio.gather(one(), other(), sibling())
+
+    asyncio.run(main())
+    assert sorted(seen) == sorted([framework.a, framework.b, framework.c])
+
+
+def held_across_awaits(framework: Framework, *, strict: bool = False) -> list[Any]:
+    """Run two tasks that hold plain blocks; return the devices that were current in them."""
+    seen: list[Any] = []
+
+    async def main() -> None:
+        inside, done = asyncio.Event(), asyncio.Event()
+
+        async def one() -> None:
+            with device_scope(framework.of_b, strict=strict) as device:
+                inside.set()
+                await done.wait()
+                seen.append(current_device() is device)
+
+        async def other() -> None:
+            await inside.wait()
+            try:
+                with device_scope(framework.of_c, strict=strict) as device:
+                    done.set()
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                    seen.append(current_device() is device)
+            finally:
+                done.set()
+
+        await asyncio.gather(one(), other())
+
+    asyncio.run(main())
+    return seen
+
+
+def test_plain_blocks_of_two_tasks_warn_once_and_end_where_they_began(framework: Framework) -> None:
+    with pytest.warns(RuntimeWarning, match="decorate") as caught:
+        seen = [held_across_awaits(framework) for _ in range(2)]
+    assert seen == [[True, True]] * 2
+    assert len([each for each in caught if each.category is RuntimeWarning]) == 1
+    assert framework.where() == framework.a
+
+
+def test_plain_blocks_of_two_tasks_are_refused_in_strict_mode(framework: Framework) -> None:
+    with pytest.raises(ScopeError, match="decorate"):
+        held_across_awaits(framework, strict=True)
+    assert framework.where() == framework.a
+
+
+def test_a_task_made_inside_that_runs_after_the_end(framework: Framework) -> None:
+    async def where() -> tuple[str, bool]:
+        return framework.where(), current_device() is host_cpu()
+
+    async def main() -> tuple[str, bool]:
+        with device_scope(framework.of_b):
+            task = asyncio.create_task(where())
+        return await task
+
+    assert asyncio.run(main()) == (framework.a, True)
+
+
+def test_executors_start_outside(framework: Framework) -> None:
+    async def main() -> tuple[str, bool]:
+        with device_scope(framework.of_b):
+            return await asyncio.to_thread(
+                lambda: (framework.where(), current_device() is host_cpu())
+            )
+
+    expected = framework.b if framework.is_process_wide else framework.a
+    assert asyncio.run(main()) == (expected, True)
+
+
+def test_an_async_block(framework: Framework) -> None:
+    async def main() -> str:
+        async with device_scope(framework.of_b):
+            return framework.where()
+
+    assert asyncio.run(main()) == framework.b
+
+
+# --- generators -----------------------------------------------------------------------------------
+
+
+def plain_steps(framework: Framework, device: Any) -> Iterator[str]:
+    with device_scope(device):
+        while True:
+            yield framework.where()
+
+
+def test_a_suspended_decorated_generator_leaves_its_caller_alone(framework: Framework) -> None:
+    @device_scope(framework.of_b)
+    def steps() -> Iterator[str]:
+        yield framework.where()
+        yield framework.where()
+
+    running = steps()
+    assert next(running) == framework.b
+    assert framework.where() == framework.a
+    with device_scope(framework.of_c):
+        assert next(running) == framework.b
+        assert framework.where() == framework.c
+    assert next(running, None) is None
+
+
+def test_two_generators_closed_in_the_order_they_were_made(framework: Framework) -> None:
+    one, other = plain_steps(framework, framework.of_b), plain_steps(framework, framework.of_c)
+    assert next(one) == framework.b
+    assert next(other) == framework.c
+    one.close()  # type: ignore[attr-defined]
+    assert framework.where() == framework.c
+    other.close()  # type: ignore[attr-defined]
+    assert framework.where() == framework.a
+    assert current_device() is host_cpu()
+
+
+def test_a_decorated_generator_closed_in_another_thread(framework: Framework) -> None:
+    ended = []
+
+    @device_scope(framework.of_b)
+    def steps() -> Iterator[str]:
+        try:
+            yield framework.where()
+        finally:
+            ended.append(framework.where())
+
+    running = steps()
+    assert next(running) == framework.b
+    in_thread(running.close)  # type: ignore[attr-defined]
+    assert ended == [framework.b]
+
+
+def test_a_block_left_in_another_thread_is_refused(framework: Framework) -> None:
+    """The thread that entered keeps its device: nothing is set anywhere behind its back."""
+
+    def owner() -> tuple[str, str]:
+        scope = device_scope(framework.of_b)
+        scope.__enter__()
+        refused = in_thread(lambda: left(scope))
+        inside = framework.where()
+        scope.__exit__(None, None, None)
+        return refused, inside
+
+    def left(scope: device_scope) -> str:
+        try:
+            scope.__exit__(None, None, None)
+        except ScopeError as error:
+            return str(error)
+        return ""
+
+    refused, inside = in_thread(owner)
+    assert "where it was not entered" in refused
+    assert inside == framework.b
+
+
+def test_an_async_generator_is_entered_at_every_step(framework: Framework) -> None:
+    @device_scope(framework.of_b)
+    async def steps() -> AsyncIterator[str]:
+        for _ in range(2):
+            await asyncio.sleep(0)
+            yield framework.where()
+
+    async def main() -> list[str]:
+        seen = []
+        async for step in steps():
+            seen += [step, framework.where()]
+        return seen
+
+    assert asyncio.run(main()) == [framework.b, framework.a] * 2
+
+
+def test_recursion(framework: Framework) -> None:
+    @device_scope(framework.of_b)
+    def down(depth: int) -> list[str]:
+        return [framework.where(), *(down(depth - 1) if depth else [])]
+
+    assert down(5) == [framework.b] * 6
+
+
+# --- forks ----------------------------------------------------------------------------------------
+
+
+def test_a_forked_child_starts_outside(framework: Framework, in_fork: Callable[..., Any]) -> None:
+    if framework.name in {"jax", "tensorflow"}:
+        pytest.skip(f"{framework.name} does not work in a forked child")
+    with device_scope(framework.of_b):
+        assert in_fork(lambda: (framework.where(), current_device() is host_cpu())) == (
+            framework.a,
+            True,
+        )
+        assert framework.where() == framework.b
+
+
+# --- devices that are not there -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["nonsense", "nonsense:0", "cuda:99", "cuda:256", "cpu:77"])
+def test_an_unknown_device_is_refused_at_entry_and_changes_nothing(
+    framework: Framework, name: str
+) -> None:
+    scope = device_scope(name)
+    with pytest.raises((LookupError, RuntimeError)), scope:
+        pytest.fail("entered")
+    with device_scope(framework.of_b), pytest.raises((LookupError, RuntimeError)), scope:
+        pytest.fail("entered")
+    assert framework.where() == framework.a
+
+
+def test_a_failed_entry_does_not_spoil_the_next(framework: Framework) -> None:
+    for _ in range(2):
+        with pytest.raises((LookupError, RuntimeError)), device_scope("cuda:99"):
+            pytest.fail("entered")
+        with device_scope(framework.of_b):
+            assert framework.where() == framework.b
