@@ -1,0 +1,200 @@
+"""Many small tensors in one copy: their values, their independence, and which are left out.
+
+The copy goes to the host here, so that its values can be read; `test_cuda_transfer.py` does the
+same with a card.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devicecore.transfer import packing, pinned_ring, tensors_to_device
+from devicecore.transfer.memory import extents_of
+from devicecore.transfer.packing import ALIGNMENT, SMALL_BYTES, move_packed
+
+torch = pytest.importorskip("torch")
+
+DTYPES = ["float32", "float64", "bool", "uint8", "int64", "bfloat16", "complex64", "float16"]
+
+
+def packed(tensors: list[Any], fewest: int = 1) -> dict[int, Any]:
+    return move_packed(tensors, extents_of(tensors), torch.device("cpu"), fewest)
+
+
+def values(number: int, dtype: str) -> Any:
+    return torch.arange(number).to(getattr(torch, dtype))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(DTYPES),
+            st.lists(st.integers(1, 5), max_size=3),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_values_shapes_and_types_arrive(kinds: list[tuple[str, list[int]]]) -> None:
+    tensors = [values(int(torch.Size(shape).numel()), dtype).view(shape) for dtype, shape in kinds]
+    moved = packed(tensors)
+    assert sorted(moved) == list(range(len(tensors)))
+    for position, tensor in enumerate(tensors):
+        assert moved[position].dtype == tensor.dtype
+        assert moved[position].shape == tensor.shape
+        assert torch.equal(moved[position], tensor)
+        assert moved[position].data_ptr() % ALIGNMENT == 0
+        assert moved[position].is_contiguous()
+
+
+def test_more_than_a_chunk_is_moved_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "CHUNK_BYTES", 1024)
+    tensors = [values(index % 50 + 1, "float32") for index in range(100)]
+    moved = packed(tensors)
+    assert all(torch.equal(moved[index], tensors[index]) for index in range(100))
+    assert len({each.untyped_storage()._cdata for each in moved.values()}) > 5
+
+
+def test_results_are_tensors_of_their_own_to_autograd() -> None:
+    """Views of one tensor share a count of changes, and a change would spoil another's backward."""
+    moved = packed([values(16, "float32") for _ in range(4)])
+    assert all(each._base is None for each in moved.values())
+    weight = torch.ones(16, requires_grad=True)
+    loss = (weight * moved[0]).sum()
+    moved[1].add_(1)
+    loss.backward()
+    assert weight.grad.tolist() == list(range(16))
+    assert moved[2].requires_grad_().is_leaf
+
+
+def test_what_was_given_is_not_shared() -> None:
+    tensors = [values(4, "float32") for _ in range(4)]
+    moved = packed(tensors)
+    moved[0].zero_()
+    assert tensors[0].tolist() == [0, 1, 2, 3]
+
+
+def test_large_strided_watched_and_empty_ones_are_left_out() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch will remove quantized ones one day
+        quantized = torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.qint8)
+    tensors = [
+        torch.zeros(SMALL_BYTES + 1, dtype=torch.uint8),
+        torch.zeros(4, 4).t(),
+        torch.zeros(4, requires_grad=True),
+        torch.zeros(0),
+        torch.zeros(4).to_sparse(),
+        quantized,
+        torch.tensor([1 + 2j]).conj(),
+        torch.tensor([1 + 2j]).conj().imag,
+        torch.nn.Parameter(torch.zeros(4), requires_grad=False),
+        torch.zeros(SMALL_BYTES, dtype=torch.uint8),
+    ]
+    assert list(packed(tensors)) == [9]
+
+
+def test_few_are_not_worth_it() -> None:
+    assert packed([torch.zeros(4)] * 3, fewest=4) == {}
+
+
+def test_in_and_out_of_inference_mode() -> None:
+    tensors = [values(3, "float32") for _ in range(4)]
+    with torch.inference_mode():
+        assert torch.equal(packed(tensors)[1], tensors[1])
+    assert torch.equal(packed(tensors)[1], tensors[1])
+
+
+@pytest.mark.parametrize("coalesce", [True, False, "auto"])
+def test_all_ways_give_the_same_structure(coalesce: Any) -> None:
+    value = {"small": [torch.zeros(index + 1) for index in range(9)], "large": torch.zeros(99999)}
+    moved = tensors_to_device(value, "meta", coalesce=coalesce)
+    assert [each.shape for each in moved["small"]] == [each.shape for each in value["small"]]
+    assert moved["large"].device.type == "meta"
+    storages = {each.untyped_storage()._cdata for each in moved["small"]}
+    assert len(storages) == (1 if coalesce is True else 9)
+
+
+class FakeEvent:
+    """An event of a card that is not there: done when it was waited for."""
+
+    def __init__(self) -> None:
+        self.is_done = False
+
+    def query(self) -> bool:
+        return self.is_done
+
+    def synchronize(self) -> None:
+        self.is_done = True
+
+
+class FakeStream:
+    """A stream of a card that is not there."""
+
+    def record_event(self) -> FakeEvent:
+        return FakeEvent()
+
+
+@pytest.fixture
+def ring(monkeypatch: pytest.MonkeyPatch) -> pinned_ring.PinnedRing:
+    """A ring whose memory is not page-locked, since that takes a card."""
+    pageable = torch.empty
+
+    def empty(*arguments: Any, pin_memory: bool, **others: Any) -> Any:
+        assert pin_memory
+        return pageable(*arguments, **others)
+
+    monkeypatch.setattr(torch, "empty", empty)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: FakeStream())
+    return pinned_ring.PinnedRing()
+
+
+def test_a_buffer_is_used_again_when_its_copy_is_done(ring: pinned_ring.PinnedRing) -> None:
+    device = torch.device("cuda:0")
+    seen = []
+    for _ in range(10):
+        with ring.lend(device) as buffer:
+            seen.append(buffer.data_ptr())
+    assert ring.buffers == len(set(seen)) == 3
+    assert seen[:3] == seen[3:6]
+
+
+def test_a_buffer_comes_back_after_an_error(ring: pinned_ring.PinnedRing) -> None:
+    device = torch.device("cuda:0")
+    for _ in range(10):
+        with pytest.raises(ZeroDivisionError), ring.lend(device):
+            raise ZeroDivisionError
+    assert ring.buffers == 3
+
+
+def test_threads_never_share_a_buffer(ring: pinned_ring.PinnedRing) -> None:
+    device, barrier, seen = torch.device("cuda:0"), threading.Barrier(6), []
+
+    def borrow() -> None:
+        with ring.lend(device) as buffer:
+            barrier.wait(60)
+            seen.append(buffer.data_ptr())
+            barrier.wait(60)
+
+    threads = [threading.Thread(target=borrow) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(seen)) == 6
+
+
+def test_a_forked_child_starts_without_buffers(ring: pinned_ring.PinnedRing, in_fork: Any) -> None:
+    with ring.lend(torch.device("cuda:0")):
+        pass
+
+    def buffers() -> int:
+        return ring.buffers
+
+    assert in_fork(buffers) == 0
+    assert ring.buffers == 1
