@@ -52,9 +52,12 @@ def bound_call(
     kinds = {found.kind for found in described.values()}
     cards = [found.memory for found in described.values() if found.memory.startswith("cuda")]
     # A binding keeps ONNX Runtime's own values; they may be large and are not ours to keep.
-    gather = takes_host_memory(opened.spec) and "ort" not in kinds
+    clears = "ort" in kinds
+    gather = takes_host_memory(opened.spec) and not clears
     native = new_binding(opened.session)
-    feeds = [feed(native, port, described[port.name], gather=gather) for port in inputs]
+    feeds = [
+        feed(native, port, described[port.name], gather=gather, keeps=not clears) for port in inputs
+    ]
     kind: Kind = "torch" if "torch" in kinds else "ort" if "ort" in kinds else "numpy"
     results = {
         port.name: result(
@@ -73,7 +76,7 @@ def bound_call(
     # Whoever reads a value of ONNX Runtime, or memory of the host, knows of no stream.
     can_queue = kinds == {"torch"} and len(cards) == len(described)
     run = _run(opened, native, cards, stream if can_queue else None)
-    return _full(opened, native, feeds, results, run, clears="ort" in kinds)
+    return _full(opened, native, feeds, results, run, clears=clears)
 
 
 def _short(

@@ -43,7 +43,7 @@ class Feed:
     write: Callable[[Any], object] | None = None
 
 
-def feed(native: Any, port: Port, given: Described, *, gather: bool) -> Feed:
+def feed(native: Any, port: Port, given: Described, *, gather: bool, keeps: bool) -> Feed:
     """Return how arrays like *given* are given to *port*.
 
     Args:
@@ -52,13 +52,14 @@ def feed(native: Any, port: Port, given: Described, *, gather: bool) -> Feed:
         given: What is known of the arrays.
         gather: Whether the provider reads what is bound anew at each run, so that a buffer may be
             bound for good and small arrays be written into it.
+        keeps: Whether the binding keeps what was bound until the next run.
     """
     if given.kind == "ort":
         return _value(native, port)
     assert port.element is not None  # texts are not bound
     small = gather and port.element.in_numpy and is_small(given.shape, given.dtype)
     if given.kind == "torch" and not (small and given.memory == "cpu"):
-        return _tensor(native, port, port.element.number, given)
+        return _tensor(native, port, port.element.number, given, keeps=keeps)
     if not port.element.in_numpy:
         return _bytes(native, port, port.element, given)
     return _small(native, port, given) if small else _array(native, port)
@@ -112,12 +113,12 @@ def _bytes(native: Any, port: Port, element: ElementType, given: Described) -> F
     return Feed(bind)
 
 
-def _tensor(native: Any, port: Port, number: int, given: Described) -> Feed:
+def _tensor(native: Any, port: Port, number: int, given: Described, *, keeps: bool) -> Feed:
     # By its address: DLPack would cost as much as a small model and refuses what needs a gradient.
     bind_input, name, shape = native.bind_input, port.name, given.shape
     device, size = native_device_of(given.memory), _element_size(given.dtype)
     # What lies on a card is read where it lies; what a provider copies has to be bound anew.
-    reads_in_place = given.memory != HOST
+    stays_bound = keeps and given.memory != HOST
     bound = 0
 
     def bind(tensor: Any, copied: Callable[[], None]) -> object:
@@ -129,7 +130,7 @@ def _tensor(native: Any, port: Port, number: int, given: Described) -> Feed:
                 tensor = tensor.clone()
             address = tensor.data_ptr()
             copied()
-        if address != bound or not reads_in_place:
+        if address != bound or not stays_bound:
             bind_input(name, device, number, shape, address)
             bound = address
         return tensor

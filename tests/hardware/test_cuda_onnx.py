@@ -124,6 +124,21 @@ def test_a_long_chain_is_queued_and_right(device: Device, torch: Any) -> None:
     assert (x == 500).all()
 
 
+def test_a_tensor_and_a_value_go_in_together(device: Device, torch: Any) -> None:
+    ort, onnx = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
+    ports = [onnx.helper.make_tensor_value_info(name, 1, [2, 4]) for name in ("x", "v", "y")]
+    node = onnx.helper.make_node("Add", ["x", "v"], ["y"])
+    graph = onnx.helper.make_graph([node], "add", ports[:2], ports[2:])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    made = onnx.helper.make_model(graph, opset_imports=opset, ir_version=9)
+    model = OnnxModel(made.SerializeToString())
+    x = torch.from_numpy(X).cuda()
+    for factor in (1, 2, 3, 4):
+        value = ort.OrtValue.ortvalue_from_numpy(X * factor)
+        y = device.compute(model, {"x": x, "v": value})["y"]
+        np.testing.assert_allclose(y.cpu().numpy(), X * (1 + factor))
+
+
 def test_tensors_of_the_host_give_tensors_of_the_host(device: Device, torch: Any) -> None:
     y = device.compute(OnnxModel(tiny_model()), {"x": torch.from_numpy(X)})["y"]
     assert y.device.type == "cpu"
