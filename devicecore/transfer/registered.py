@@ -140,8 +140,9 @@ def pytree_rule(kind: type) -> Rule | None:
     torch_nodes = getattr(sys.modules.get("torch.utils._pytree"), "SUPPORTED_NODES", {})
     if (node := torch_nodes.get(kind)) is not None:
         return FlattenedRule(node.flatten_fn, node.unflatten_fn)
-    lookup = getattr(getattr(sys.modules.get("optree"), "register_pytree_node", None), "get", None)
-    entry = None if lookup is None else lookup(kind)
+    # Under whichever namespace: optree has hardly a public way to register without one.
+    entries = getattr(sys.modules.get("optree.registry"), "_NODETYPE_REGISTRY", {})
+    entry = next((each for each in tuple(entries.values()) if each.type is kind), None)
     if entry is None:
         return None
 
