@@ -146,6 +146,8 @@ def placement(
         if frameworks is not None and not frameworks & adapter.frameworks:
             continue
         try:
+            if frameworks is not None and not device.is_local:
+                raise adapter.refusal(device, "it is not in this process")
             place = adapter.place_of(device)
         except NotLiveError as error:
             if frameworks is not None:

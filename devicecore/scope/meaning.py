@@ -42,7 +42,10 @@ def read(given: Any) -> DeviceName | Device:
     if isinstance(given, Device):
         return given
     if isinstance(given, str | DeviceName):
-        return _read_name(given)
+        name = _read_name(given)
+        if name.device_type is None:
+            raise InvalidDeviceNameError(str(given), 0, "a scope needs a type of device")
+        return name
     if isinstance(given, int) and not isinstance(given, bool):
         return DeviceName(device_type="GPU", index=given)
     home = type(given).__module__.partition(".")[0]

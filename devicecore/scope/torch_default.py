@@ -159,9 +159,9 @@ class TorchDefault(Adapter):
         before, device, left, chosen = saved
         if self._of_set_default_device() is not chosen:
             self._torch.set_default_device(None)  # puts back the context that it had displaced
-        if left is not before:
+        if before is None:  # then our own has no place here either, should torch have put it back
             self._remove(left)
-        if before is None:
+            self._remove(getattr(self._own, "context", None))
             return
         before.device = device
         if before is chosen and self._of_set_default_device() is not chosen:

@@ -1,0 +1,140 @@
+"""torch: one context for each thread, whatever else is on its stack of modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from devicecore import Device, device_scope
+
+torch: Any = pytest.importorskip("torch", reason="torch is not installed here")
+
+META = device_scope("meta")
+HOST = device_scope("cpu")
+OTHER = device_scope(Device("/device:OTHER:0", torch_device="cpu:0"))
+
+
+def stack() -> list[Any]:
+    return list(torch.overrides._get_current_function_mode_stack())
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Any:
+    assert stack() == []
+    yield
+    assert stack() == []
+    assert str(torch.get_default_device()) == "cpu"
+    assert getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None) is None
+
+
+def test_one_context_at_any_depth_and_none_where_none_is_needed() -> None:
+    with HOST:
+        assert stack() == []
+        with META, OTHER, META:
+            (context,) = stack()
+            assert type(context) is torch.utils._device.DeviceContext
+            assert str(context.device) == "meta"
+        with OTHER:
+            assert stack() == [context]
+
+
+def test_inside_of_torch_s_own_context() -> None:
+    with torch.device("meta"):
+        (context,) = stack()
+        with HOST:
+            assert stack() == [context]
+            assert torch.empty(1).device.type == "cpu"
+        assert torch.empty(1).device.type == "meta"
+
+
+def test_around_torch_s_own_context() -> None:
+    with META, torch.device("cpu"):
+        assert torch.empty(1).device.type == "cpu"
+        with META:
+            assert torch.empty(1).device.type == "meta"
+        assert torch.empty(1).device.type == "cpu"
+
+
+def test_a_default_set_before() -> None:
+    torch.set_default_device("meta")
+    try:
+        with HOST:
+            assert torch.empty(1).device.type == "cpu"
+        assert torch.empty(1).device.type == "meta"
+        with OTHER:
+            torch.set_default_device("cpu")
+            with META:
+                pass
+            assert str(torch.get_default_device()) == "cpu"
+        assert torch.empty(1).device.type == "meta"
+        with HOST:
+            torch.set_default_device(None)
+        assert torch.empty(1).device.type == "meta"
+    finally:
+        torch.set_default_device(None)
+
+
+def test_a_default_set_twice_inside_of_two_scopes() -> None:
+    with HOST:
+        torch.set_default_device("meta")
+        with OTHER:
+            torch.set_default_device("cpu")
+            torch.set_default_device("meta")
+        assert torch.empty(1).device.type == "meta"
+        torch.set_default_device("cpu:0")
+
+
+def test_scopes_that_end_out_of_order_around_a_default() -> None:
+    outer, inner = device_scope("meta"), device_scope("cpu:0")
+    outer.__enter__()
+    torch.set_default_device("cpu:0")
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    inner.__exit__(None, None, None)
+
+
+def test_a_mode_of_somebody_else_stays() -> None:
+    calls = []
+
+    class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            calls.append(func)
+            return func(*args, **(kwargs or {}))
+
+    scope = device_scope("meta")
+    with Watch():
+        with scope:
+            assert torch.empty(1).device.type == "meta"
+        assert len(stack()) == 1
+    scope.__enter__()
+    watch = Watch()
+    watch.__enter__()
+    scope.__exit__(None, None, None)
+    assert stack() == [watch]
+    watch.__exit__(None, None, None)
+    assert calls
+
+
+def test_compiled_code_is_whole_and_follows() -> None:
+    def make(x: Any) -> Any:
+        return torch.zeros(2) + x
+
+    torch.compiler.reset()
+    compiled = torch.compile(make, backend="eager", fullgraph=True)
+    with META:
+        assert compiled(torch.ones(2)).device.type == "meta"
+    assert compiled(torch.ones(2)).device.type == "cpu"
+    with META, HOST:
+        assert compiled(torch.ones(2)).device.type == "cpu"
+
+
+def test_what_torch_itself_leaves_where_it_is() -> None:
+    """These ignore torch's own context too; the documentation names them."""
+    with META:
+        assert torch.as_tensor([1.0]).device.type == "meta"
+        assert torch.nn.Linear(2, 2).weight.device.type == "meta"
+        assert torch.Tensor([1.0]).device.type == "cpu"
+        assert torch.zeros_like(torch.zeros(1, device="cpu")).device.type == "cpu"
