@@ -16,6 +16,7 @@ from devicecore.transfer.foreign_leaves import foreign_kind
 from devicecore.transfer.loaded import class_in
 from devicecore.transfer.objects import (
     BASES,
+    CacheLayerRule,
     MappingRule,
     ObjectRule,
     PackedSequenceRule,
@@ -37,11 +38,8 @@ _OBJECT = ObjectRule()
 _MAPPING = MappingRule()
 _PACKED_SEQUENCE = PackedSequenceRule()
 _SUBCLASSES: dict[type[Any], Rule] = {base: SubclassRule(base) for base in BASES}
-# Transformers' caches of keys and values: they have no `.to`, and nobody registers them.
-_PLAIN_CLASSES = (
-    ("transformers.cache_utils", "Cache"),
-    ("transformers.cache_utils", "CacheLayerMixin"),
-)
+_CACHE_LAYER = CacheLayerRule()
+_CACHES = "transformers.cache_utils"
 Kind = Rule | LeafKind | None
 
 # What holds no tensors, by its exact type.
@@ -112,6 +110,11 @@ def _leaf(value: Any, _kind: type) -> Kind:
 def _special(value: Any, kind: type) -> Kind:
     if isinstance(value, class_in("torch.nn.utils.rnn", "PackedSequence")):
         return _PACKED_SEQUENCE
+    # Transformers' caches of keys and values have no `to`, and nobody registers them.
+    if isinstance(value, class_in(_CACHES, "CacheLayerMixin")):
+        return _CACHE_LAYER
+    if isinstance(value, class_in(_CACHES, "Cache")):
+        return _OBJECT
     return pytree_rule(kind)
 
 
@@ -123,8 +126,7 @@ def _object(value: Any, kind: type) -> Kind:
     if isinstance(value, Mapping):
         return _MAPPING
     plain = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")
-    known = any(isinstance(value, class_in(*each)) for each in _PLAIN_CLASSES)
-    if plain or known or isinstance(value, (UserList, types.SimpleNamespace)):
+    if plain or isinstance(value, (UserList, types.SimpleNamespace)):
         return _OBJECT
     return None
 

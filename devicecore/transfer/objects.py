@@ -120,6 +120,18 @@ class ObjectRule(Rule):
         return f".{list(attributes_of(value))[position]}"
 
 
+class CacheLayerRule(ObjectRule):
+    """A layer of transformers' caches, which notes the device of its tensors."""
+
+    def build(self, value: Any, shell: Any, children: Sequence[Any]) -> Any:
+        """Give it all its attributes, and note the new device."""
+        made = super().build(value, shell, children)
+        where = getattr(getattr(made, "keys", None), "device", None)
+        if where is not None and hasattr(made, "device"):
+            made.device = where
+        return made
+
+
 class MappingRule(ObjectRule):
     """A mapping that is no dict: its attributes, and a look at whether these are all."""
 
