@@ -15,10 +15,12 @@ INSTALL := $(PIP) install --constraint constraints-cpu.txt
 WHEEL_PIP := build/wheel/venv/bin/python -m pip --quiet --disable-pip-version-check
 SETUP_FILES := pyproject.toml constraints-cpu.txt tests/models.txt tools/opencv_fallback.py \
   tools/swiftshader.py
+FRAMEWORKS := build/frameworks/venv
+FRAMEWORKS_PIP := $(FRAMEWORKS)/bin/python -m pip --quiet --disable-pip-version-check
 TEST_EXTRAS := cli,demo,openvino,torch
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test lint types layers docs bench test-gpu nightly check build clean
+.PHONY: help demo setup test lint types layers docs bench test-gpu test-frameworks nightly check build clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -79,7 +81,22 @@ bench: setup ## Run the benchmarks and keep the numbers
 test-gpu: setup ## Run the tests that need an accelerator, and say why each other was skipped
 	$(BIN)/pytest -m hardware -rs $(PYTEST_ARGS)
 
-check: lint types layers test docs ## Everything that CI runs
+$(FRAMEWORKS)/.stamp: pyproject.toml constraints-frameworks.txt
+	@echo "Installing JAX, TensorFlow and Paddle beside the ordinary environment: about 500 MB."
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS_PIP) install --constraint constraints-frameworks.txt --editable . \
+	  jax tensorflow-cpu paddlepaddle hypothesis pytest sybil
+	@touch $@
+
+# Each framework in a process of its own: they take each other's threads and libraries otherwise.
+# The options of pyproject.toml need plug-ins that are not here; their warnings are not ours.
+test-frameworks: $(FRAMEWORKS)/.stamp ## Run the tests of scopes with JAX, with TensorFlow and with Paddle
+	for framework in jax tensorflow paddle; do \
+	  $(FRAMEWORKS)/bin/python -m pytest tests/scope -q -k $$framework -o filterwarnings=default \
+	    -o addopts=--import-mode=importlib $(PYTEST_ARGS) || exit 1; \
+	done
+
+check: lint types layers test docs ## Everything that CI runs, but for test-frameworks
 
 build: setup ## Build the wheel and look into it
 	rm -rf dist
