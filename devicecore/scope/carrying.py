@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from devicecore.scope.chain import innermost, open_around
 from devicecore.scope.decorating import Decorator
@@ -12,7 +12,7 @@ from devicecore.scope.scope import device_scope
 if TYPE_CHECKING:
     from types import TracebackType
 
-Function = TypeVar("Function")
+    from devicecore.scope.decorating import Function
 
 
 class CapturedScopes(Decorator):
