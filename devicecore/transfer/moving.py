@@ -17,7 +17,7 @@ from devicecore.transfer.target import target_of
 if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.names import DeviceName
-    from devicecore.transfer.request import Coalesce, LeafKind
+    from devicecore.transfer.request import Coalesce
     from devicecore.transfer.scan import Found
 
 
@@ -89,17 +89,19 @@ def tensors_to_device(
 
 def _move_leaves(found: Found, request: Request) -> dict[int, Any]:
     """Return the new leaves by the id of the old ones."""
-    by_kind: dict[LeafKind, list[Any]] = {}
-    for value, kind in found.leaves.values():
-        by_kind.setdefault(kind, []).append(value)
     moved: dict[int, Any] = {}
-    for kind, values in by_kind.items():
+    for kind, leaves in found.leaves.items():
+        values = list(leaves.values())
         try:
             results = kind.move(values, request)
         except MoveFailedError as failed:
             value, cause = values[failed.position], failed.cause
             raise _explained(cause, found.path_to(value), value, request) from cause
-        moved |= {id(old): new for old, new in zip(values, results, strict=True) if new is not old}
+        moved |= {
+            key: new
+            for (key, old), new in zip(leaves.items(), results, strict=True)
+            if new is not old
+        }
     return moved
 
 
@@ -125,4 +127,9 @@ def _queued_on(found: Found, request: Request) -> set[Any]:
         return set()
     if where.type != "cpu":
         return {where}
-    return {value.device for value, _ in found.leaves.values() if isinstance(value, torch.Tensor)}
+    return {
+        value.device
+        for leaves in found.leaves.values()
+        for value in leaves.values()
+        if isinstance(value, torch.Tensor)
+    }

@@ -29,12 +29,12 @@ class Found:
     Attributes:
         root: The structure.
         containers: Each container once: itself, its rule and what it holds.
-        leaves: Each leaf that lies elsewhere once, and its kind.
+        leaves: By their kind, each leaf that lies elsewhere once.
     """
 
     root: Any
     containers: dict[int, tuple[Any, Rule, Sequence[Any]]] = field(factory=dict)
-    leaves: dict[int, tuple[Any, LeafKind]] = field(factory=dict)
+    leaves: dict[LeafKind, dict[int, Any]] = field(factory=dict)
 
     def path_to(self, value: Any) -> str:
         """Return how one writes the way from the root, called ``data``, to *value*."""
@@ -72,20 +72,22 @@ def _walk(found: Found, request: Request) -> None:
     # Written for speed: a batch can have thousands of leaves, most often with nothing to do.
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     here = request.target.torch_device
-    leaves = found.leaves
+    elsewhere: dict[int, Any] = {}
     waiting: list[Sequence[Any]] = [(found.root,)]
     while waiting:
         for value in waiting.pop():
             kind = type(value)
             if kind is tensor:
                 if value.device != here:
-                    leaves[id(value)] = (value, TORCH_TENSORS)
+                    elsewhere[id(value)] = value
                 continue
             rule = KNOWN.get(kind, _NEW)
             if rule is not None:
                 children = _look(value, rule, found, request)
                 if children:
                     waiting.append(children)
+    if elsewhere:
+        found.leaves.setdefault(TORCH_TENSORS, {}).update(elsewhere)
 
 
 def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any]:
@@ -95,11 +97,11 @@ def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any
         if rule is None:
             return ()
     key = id(value)
-    if key in found.containers or key in found.leaves:
+    if key in found.containers:
         return ()
     if not isinstance(rule, Rule):
         if rule.is_elsewhere(value, request):
-            found.leaves[key] = (value, rule)
+            found.leaves.setdefault(rule, {})[key] = value
         return ()
     try:
         children = rule.children(value)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from devicecore.transfer.request import Request
     from devicecore.transfer.target import Target
 
+_NOWHERE: frozenset[str] = frozenset()
+_FROM_ANYWHERE = QUEUEING | {"cpu"}
+
 
 def move_tensor(tensor: Any, request: Request) -> Any:
     """Return one tensor on the target, by torch's own ``to``.
@@ -18,7 +21,20 @@ def move_tensor(tensor: Any, request: Request) -> Any:
         DeviceCoreError: torch has no tensors there.
     """
     device = torch_device_of(request.target)
-    return tensor.to(device, non_blocking=_is_queued(tensor.device, device, request))
+    return tensor.to(device, non_blocking=tensor.device.type in queueing_sources(request))
+
+
+def queueing_sources(request: Request) -> frozenset[str]:
+    """Return the kinds of devices from which copies to the target are only queued.
+
+    To the host only where the caller asks for a handle: else it could be read before it is there.
+    """
+    kind = torch_device_of(request.target).type
+    if not request.non_blocking:
+        return _NOWHERE
+    if kind == "cpu":
+        return _NOWHERE if request.wait else QUEUEING
+    return _FROM_ANYWHERE if kind in QUEUEING else _NOWHERE
 
 
 def torch_device_of(target: Target) -> Any:
@@ -31,15 +47,3 @@ def torch_device_of(target: Target) -> Any:
         assert target.refusal is not None  # torch is loaded, since there is a tensor
         raise target.refusal
     return target.torch_device
-
-
-def _is_queued(source: Any, device: Any, request: Request) -> bool:
-    """Return whether a copy from *source* to *device* is only queued.
-
-    To the host only where the caller asks for a handle: else it could be read before it is there.
-    """
-    if not request.non_blocking:
-        return False
-    if device.type == "cpu":
-        return not request.wait and source.type in QUEUEING
-    return device.type in QUEUEING and source.type in {"cpu", *QUEUEING}

@@ -11,12 +11,13 @@ from devicecore.transfer.overlaps import move_overlapping
 from devicecore.transfer.packing import move_packed
 from devicecore.transfer.request import LeafKind, MoveFailedError
 from devicecore.transfer.target import QUEUEING
-from devicecore.transfer.torch_copy import move_tensor, torch_device_of
+from devicecore.transfer.torch_copy import queueing_sources, torch_device_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
+    from devicecore.transfer.memory import Extent
     from devicecore.transfer.request import Request
 
 # With fewer small tensors than this, packing them takes longer than it saves.
@@ -40,19 +41,27 @@ class TorchTensors(LeafKind):
             extents = extents_of(values)
             moved = move_overlapping(values, extents, request)
             if _packs(request):
-                if moved:
-                    extents = [each for each in extents if each[2] not in moved]
-                fewest = _FEWEST_PACKED if request.coalesce == "auto" else 1
-                moved.update(move_packed(values, extents, device, fewest))
+                extents = [each for each in extents if each[2] not in moved] if moved else extents
+                moved.update(_packed(values, extents, request))
+        sources = queueing_sources(request)
         for position, value in enumerate(values):
             if position not in moved:
                 try:
-                    moved[position] = move_tensor(value, request)
+                    queued = bool(sources) and value.device.type in sources
+                    moved[position] = value.to(device, non_blocking=queued)
                 except Exception as error:
                     raise MoveFailedError(position, error) from error
         if device.type in QUEUEING and not request.non_blocking:
             getattr(sys.modules["torch"], device.type).current_stream(device).synchronize()
         return [moved[position] for position in range(len(values))]
+
+
+def _packed(values: Sequence[Any], extents: Sequence[Extent], request: Request) -> dict[int, Any]:
+    fewest = _FEWEST_PACKED if request.coalesce == "auto" else 1
+    try:
+        return move_packed(values, extents, request.target.torch_device, fewest)
+    except Exception as error:
+        raise MoveFailedError(extents[0][2], error) from error
 
 
 def without_modes() -> AbstractContextManager[object]:
