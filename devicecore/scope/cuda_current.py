@@ -1,8 +1,7 @@
-"""CUDA: the runtime's current device, which torch and CuPy share."""
+"""CUDA: the runtime's current device, as torch and CuPy set it."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.scope.adapter import Adapter
@@ -13,42 +12,27 @@ if TYPE_CHECKING:
     from devicecore.device import Device
 
 
-class CudaCurrent(Adapter):
+class TorchCuda(Adapter):
     """Exchanges the current CUDA device of this thread; streams are left alone.
 
+    A scope of torch's factories alone would leave ``.cuda()``, Triton and NCCL at the first card.
     What is saved is the device before, None where CUDA was not open yet and so at 0.
     """
 
     title = "CUDA's current device"
-    frameworks = frozenset({"torch", "cupy"})
+    frameworks = frozenset({"torch"})
 
-    def __init__(self, module: ModuleType) -> None:
-        self._module: Any = module
+    def __init__(self, torch: ModuleType) -> None:
+        self._cuda: Any = getattr(torch, "cuda", None)
 
     def place_of(self, device: Device) -> Any:
         """Return the ordinal of a CUDA device, and nothing for any other."""
-        memory = device.memory_device
-        if not device.is_local:
-            return None
-        kind, _, index = (memory.torch_device or "").partition(":")
-        if kind == "cuda":  # a ROCm card too, to torch's HIP builds
-            ordinal = int(index or 0)
-        elif memory.device_type == "CUDA":
-            ordinal = memory.parsed_name.index or 0
-        else:
-            return None
-        return ordinal if self._runtime().is_available() else None
-
-    def _runtime(self) -> Any:
-        torch = sys.modules.get("torch")
-        cuda: Any = getattr(torch, "cuda", None)
-        if cuda is not None and cuda.is_available():
-            return cuda
-        return _CupyRuntime(self._module) if self._module.__name__ == "cupy" else cuda
+        ordinal = _ordinal(device)
+        return ordinal if ordinal is not None and self._cuda.is_available() else None
 
     def enter(self, place: int) -> Any:
         """Make *place* current, unless it is; a CUDA that is not open is at 0."""
-        cuda = self._runtime()
+        cuda = self._cuda
         before = cuda.current_device() if cuda.is_initialized() else None
         if place != (before or 0):
             cuda.set_device(place)
@@ -56,7 +40,7 @@ class CudaCurrent(Adapter):
 
     def leave(self, saved: int | None) -> None:
         """Put the device back that was current before."""
-        cuda = self._runtime()
+        cuda = self._cuda
         if cuda.is_initialized() and cuda.current_device() != (saved or 0):
             cuda.set_device(saved or 0)
 
@@ -70,26 +54,43 @@ class CudaCurrent(Adapter):
 
     def current_index(self, device_type: str) -> int | None:
         """Return the current ordinal where CUDA is open."""
-        if device_type not in {"CUDA", "ROCM"}:
+        if device_type not in {"CUDA", "ROCM"} or not self._cuda.is_initialized():
             return None
-        cuda = self._runtime()
-        return int(cuda.current_device()) if cuda.is_initialized() else None
+        return int(self._cuda.current_device())
 
 
-class _CupyRuntime:
-    """CuPy's runtime, by the names that torch uses."""
+class CupyCuda(TorchCuda):
+    """The same through CuPy, which follows the runtime's current device whoever sets it."""
+
+    title = "CuPy"
+    frameworks = frozenset({"cupy"})
 
     def __init__(self, cupy: Any) -> None:
-        self._runtime = cupy.cuda.runtime
+        super().__init__(cupy)
+        self._cuda = _Runtime(cupy.cuda.runtime)
+
+
+class _Runtime:
+    """CuPy's bare runtime by the names that torch uses."""
+
+    def __init__(self, runtime: Any) -> None:
+        self.current_device = runtime.getDevice
+        self.set_device = runtime.setDevice
+        self._count = runtime.getDeviceCount
 
     def is_available(self) -> bool:
-        return bool(self._runtime.getDeviceCount())
+        return bool(self._count())
 
     def is_initialized(self) -> bool:
-        return True  # CuPy opens CUDA when it is imported
+        return True  # to ask for the current device opens nothing
 
-    def current_device(self) -> int:
-        return int(self._runtime.getDevice())
 
-    def set_device(self, ordinal: int) -> None:
-        self._runtime.setDevice(ordinal)
+def _ordinal(device: Device) -> int | None:
+    """Return CUDA's number of the card in whose memory *device* computes; also of a ROCm card."""
+    memory = device.memory_device
+    kind, _, index = (memory.torch_device or "").partition(":")
+    if kind == "cuda":
+        return int(index or 0)
+    if memory.device_type == "CUDA" and device.is_local:
+        return memory.parsed_name.index
+    return None

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.scope.adapter import Adapter
 
-# The adapter of each module. Both torch and CuPy bring CUDA's, the first one makes it.
+# The adapters of each module.
 _ADAPTERS = {
-    "torch": ("torch_default:TorchDefault", "cuda_current:CudaCurrent"),
-    "cupy": ("cuda_current:CudaCurrent",),
+    "torch": ("torch_default:TorchDefault", "cuda_current:TorchCuda"),
+    "cupy": ("cuda_current:CupyCuda",),
     "jax": ("jax_default:JaxDefault",),
     "tensorflow": ("tensorflow_default:TensorFlowDefault",),
     "paddle": ("paddle_default:PaddleDefault",),
@@ -48,13 +48,10 @@ class _Loaded:
         with self._lock:
             if name not in self.waiting:
                 return
-            kinds = {type(adapter) for adapter in self.adapters}
-            made = []
+            made: list[Adapter] = []
             for text in _ADAPTERS[name]:
                 home, _, kind = text.partition(":")
-                adapter: Any = getattr(import_module(f"devicecore.scope.{home}"), kind)
-                if adapter not in kinds:
-                    made.append(adapter(module))
+                made.append(getattr(import_module(f"devicecore.scope.{home}"), kind)(module))
             self.adapters = (*self.adapters, *made)
             self.waiting = tuple(each for each in self.waiting if each != name)
 
@@ -91,26 +88,26 @@ def _is_whole(module: Any) -> bool:
 
 
 def imported(name: str) -> None:
-    """Apply the open scopes of this thread to a framework whose import has just ended.
-
-    An import never fails for a scope around it: what cannot be applied is in the ledger, and a
-    warning where the scope had named the framework.
-    """
+    """Apply the open scopes of this thread to a framework whose import has just ended."""
     _loaded.take(name)
-    try:
-        catch_up(chain.here.scopes, adapters())
-    except (DeviceCoreError, RuntimeError) as error:
-        warnings.warn(
-            f"the scope around the import of {name} does not apply: {error}", stacklevel=3
-        )
+    catch_up(chain.here.scopes, adapters())
 
 
 def catch_up(scopes: chain.ThreadScopes, now: tuple[Adapter, ...]) -> None:
-    """Apply the open frames of this thread to the adapters that came since they were entered."""
+    """Apply the open frames of this thread to the adapters that came since they were entered.
+
+    An import never fails for a scope around it, nor does another scope: what a frame cannot apply
+    any more is a warning.
+    """
     new = tuple(each for each in now if each not in scopes.adapters)
     scopes.adapters = now
     for frame in scopes.frames:
-        frame.saves = (*frame.saves, *apply(placement(frame.device, frame.owner.frameworks, new)))
+        try:
+            placed = placement(frame.device, frame.owner.frameworks, new)
+            frame.saves = (*frame.saves, *apply(placed))
+        except DeviceCoreError as error:
+            msg = f"{frame.owner!r} was open when a framework was imported, which cannot follow it"
+            warnings.warn(f"{msg}: {error}", RuntimeWarning, stacklevel=3)
 
 
 @frozen(eq=False)

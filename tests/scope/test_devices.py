@@ -33,7 +33,7 @@ from devicecore.runtime import default_manager, host_cpu
 from devicecore.testing import FakeFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed here")
 
@@ -293,6 +293,41 @@ loader = type(torch.__spec__.loader).__name__
 print(json.dumps([inside, between, after, loader, torch._C._len_torch_function_stack()]))
 """
     assert in_child(code) == ["meta", "cpu:0", "cpu", "SourceFileLoader", 0]
+
+
+def test_a_framework_imported_inside_that_cannot_follow_is_a_warning() -> None:
+    code = """
+import warnings
+from devicecore import Device, device_scope
+with device_scope(Device("/device:NPU:0"), frameworks="torch"), device_scope("cpu"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        import torch
+    with device_scope("meta"):
+        inside = str(torch.zeros(1).device)
+said = [str(each.message) for each in caught if each.category is RuntimeWarning]
+print(json.dumps([said, inside, str(torch.zeros(1).device)]))
+"""
+    said, inside, after = in_child(code)
+    assert [text for text in said if "cannot follow it: NPU:0 for torch is absent" in text]
+    assert (inside, after) == ("meta", "cpu")
+
+
+def test_a_forked_child_may_leave_the_block_that_its_parent_entered(
+    in_fork: Callable[..., Any],
+) -> None:
+    scope = device_scope("meta")
+
+    def child() -> tuple[bool, str, str]:
+        started = current_device() is host_cpu()
+        scope.__exit__(None, None, None)
+        with scope:
+            inside = where()
+        return started, inside, where()
+
+    with scope:
+        assert in_fork(child) == (True, "meta", "cpu")
+        assert where() == "meta"
 
 
 def test_a_scope_imports_no_framework() -> None:
