@@ -25,9 +25,14 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 
 def set_attributes(new: Any, names: Iterable[str], values: Iterable[Any]) -> None:
-    """Give *new* attributes, past any ``__setattr__`` of its class."""
+    """Give *new* attributes, past any ``__setattr__`` and property of its class."""
+    slots = frozenset(_slots(type(new)))
     for name, value in zip(names, values, strict=True):
-        object.__setattr__(new, name, None if name == _CACHED_HASH else value)
+        kept = None if name == _CACHED_HASH else value
+        if name in slots:
+            object.__setattr__(new, name, kept)
+        else:
+            new.__dict__[name] = kept
 
 
 def adopt(new: Any, value: Any, attributes: Mapping[str, Any]) -> None:

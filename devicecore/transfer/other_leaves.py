@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from devicecore.errors import DeviceCoreError
 from devicecore.transfer.errors import TransferError
-from devicecore.transfer.request import OneByOne
+from devicecore.transfer.request import LeafKind, MoveFailedError, OneByOne
 from devicecore.transfer.tensors import tensor_of
-from devicecore.transfer.torch_copy import move_tensor
+from devicecore.transfer.torch_leaves import TorchTensors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from devicecore.transfer.request import Request
 
 
-class NumpyArrays(OneByOne):
+class NumpyArrays(LeafKind):
     """Arrays of numpy: they become tensors of torch where that is asked for."""
 
     def is_elsewhere(self, value: Any, request: Request) -> bool:
@@ -24,9 +28,15 @@ class NumpyArrays(OneByOne):
         del value
         return request.arrays == "tensors"
 
-    def move_one(self, value: Any, request: Request) -> Any:
-        """Return a tensor on the target; on the host it may share the array's memory."""
-        return move_tensor(tensor_of(value), request)
+    def move(self, values: Sequence[Any], request: Request) -> list[Any]:
+        """Return tensors on the target; on the host they may share the arrays' memory."""
+        tensors = []
+        for position, value in enumerate(values):
+            try:
+                tensors.append(tensor_of(value))
+            except DeviceCoreError as error:
+                raise MoveFailedError(position, error) from error
+        return TorchTensors().move(tensors, request)
 
 
 class Modules(OneByOne):
@@ -62,7 +72,11 @@ class ObjectsWithTo(OneByOne):
 
     def move_one(self, value: Any, request: Request) -> Any:
         """Ask a shallow copy; one that returns nothing has moved itself."""
-        where = request.target.torch_device
+        where = request.target.torch_device or request.target.name
         copied = copy.copy(value)
-        moved = copied.to(request.target.name if where is None else where)
+        parameter = inspect.signature(type(value).to).parameters.get("device")
+        if parameter is not None and parameter.kind is parameter.KEYWORD_ONLY:
+            moved = copied.to(device=where)
+        else:
+            moved = copied.to(where)
         return copied if moved is None else moved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,35 @@ assert tensors_to_device(cache, "cpu") is cache
     run(code, "transformers")
 
 
+class LayerLike:
+    """Looks like a layer of transformers' caches: a plain object that notes its device."""
+
+    def __init__(self) -> None:
+        self.keys = torch.ones(2)
+        self.values = torch.ones(2)
+        self.device = self.keys.device
+
+
+class CacheLike:
+    """Looks like transformers' DynamicCache."""
+
+    def __init__(self) -> None:
+        self.layers = [LayerLike()]
+
+
+def test_a_cache_of_keys_and_values_without_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake: Any = types.ModuleType("transformers.cache_utils")
+    fake.Cache, fake.CacheLayerMixin = CacheLike, LayerLike
+    monkeypatch.setitem(sys.modules, "transformers.cache_utils", fake)
+    cache = CacheLike()
+    moved = tensors_to_device({"past": cache}, "meta")["past"]
+    assert type(moved) is CacheLike
+    layer = moved.layers[0]
+    assert {each.type for each in (layer.keys.device, layer.device)} == {"meta"}
+    assert cache.layers[0].device.type == cache.layers[0].keys.device.type == "cpu"
+    assert tensors_to_device(cache, "cpu") is cache
+
+
 class ForeignArray:
     """Looks like an array of CuPy on one card; the module below is what it pretends to be in."""
 
@@ -181,8 +211,6 @@ class ForeignArray:
 
 
 def test_cupy_has_no_arrays_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    import types
-
     fake: Any = types.ModuleType("cupy")
     fake.ndarray = ForeignArray
     monkeypatch.setitem(sys.modules, "cupy", fake)

@@ -510,3 +510,22 @@ def test_an_error_says_where_it_is() -> None:
         tensors_to_device(Plain(0, [0, 1, 2, Pair({"k": bad}, 1)]), "cpu")
     assert isinstance(caught.value, TransferError)
     assert caught.value.path == "data.items[3].x['k']"
+
+
+@dataclasses.dataclass
+class Hidden:
+    """Keeps its field under the name of a property, as some do to check or to compute it."""
+
+    x: Any
+
+    @property
+    def y(self) -> Any:
+        return self.__dict__["y"]
+
+
+def test_an_attribute_below_a_property_is_moved() -> None:
+    value = Hidden(t())
+    value.__dict__["y"] = t()
+    moved = tensors_to_device(value, "meta")
+    assert moved.y.device.type == "meta"
+    assert value.y.device.type == "cpu"

@@ -141,6 +141,16 @@ def test_what_torch_cannot_move_is_named() -> None:
     assert caught.value.__cause__ is not None
 
 
+def test_a_quantized_tensor_has_no_place_on_meta() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch will remove them one day
+        quantized = torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.qint8)
+    with pytest.raises(TransferError, match=r"data\[0\] cannot be moved"):
+        tensors_to_device([quantized], "meta")
+    value = [quantized]
+    assert tensors_to_device(value, "cpu") is value
+
+
 def test_a_packed_sequence_leaves_its_sizes_on_the_host() -> None:
     lengths = [torch.ones(3), torch.ones(2)]
     packed = torch.nn.utils.rnn.pack_sequence(lengths, enforce_sorted=False)
@@ -205,7 +215,12 @@ class Quantity:
         raise AssertionError(unit)
 
 
-@pytest.mark.parametrize("kind", [Box, InPlace, Anything])
+class ByKeyword(Box):
+    def to(self, *, device: Any) -> Box:  # type: ignore[override]
+        return ByKeyword(self.tensor.to(device))
+
+
+@pytest.mark.parametrize("kind", [Box, InPlace, Anything, ByKeyword])
 def test_an_object_with_to_moves_itself(kind: Any) -> None:
     value = kind(torch.ones(2))
     moved = tensors_to_device([value], "meta")[0]
@@ -258,5 +273,7 @@ def test_arrays_of_numpy_move_on_request_only() -> None:
     assert host["a"].tolist() == [1, 1, 1]
     with pytest.raises(TransferError, match=r"data\['a'\] cannot be moved: torch has no elements"):
         tensors_to_device({"a": np.array(["text"])}, "cpu", arrays="tensors")
+    both = tensors_to_device([array, array[1:]], "cpu", arrays="tensors")
+    assert both[1].data_ptr() == both[0].data_ptr() + 4
     with pytest.raises(ValueError, match="'leave' or 'tensors'"):
         tensors_to_device(value, "cpu", arrays="move")  # type: ignore[arg-type]
