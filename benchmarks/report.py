@@ -181,50 +181,6 @@ ROWS = (
     ),
     Row("current_device(), in a scope", "bench_current_device", gate=0.08),
     Row("current_device(), outside", "bench_current_device_outside", gate=0.08),
-    Row(
-        "enter and leave a scope, no framework",
-        "bench_scope_no_framework",
-        gate=1.3,
-        peers=(
-            Peer("jax.default_device", cited=0.22),
-            Peer("tf.device", cited=1.57),
-            Peer("paddle.device.device", cited=2.93),
-        ),
-    ),
-    Row(
-        "the same, torch's default set and put back",
-        "bench_scope_torch",
-        share=2.2,
-        peers=(Peer("torch.device", "bench_peer_torch_device"),),
-    ),
-    Row(
-        "the same, torch's default is that already",
-        "bench_scope_torch_default",
-        peers=(Peer("torch.device", "bench_peer_torch_device"),),
-    ),
-    Row(
-        "torch.empty(1) in one scope",
-        "bench_empty_in_scopes[1]",
-        share=1.05,
-        peers=(Peer("in one torch.device", "bench_peer_empty_in_torch_device[1]"),),
-    ),
-    Row(
-        "torch.empty(1) in three scopes",
-        "bench_empty_in_scopes[3]",
-        share=1.05,
-        peers=(
-            Peer("in one torch.device", "bench_peer_empty_in_torch_device[1]"),
-            Peer("in three", "bench_peer_empty_in_torch_device[3]"),
-        ),
-    ),
-    Row(
-        "torch.empty(1) in a scope of the CPU",
-        "bench_empty_in_cpu_scope",
-        share=1.05,
-        peers=(Peer("outside", "bench_peer_empty"),),
-    ),
-    Row("current_device(), in a scope", "bench_current_device", gate=0.08),
-    Row("current_device(), outside", "bench_current_device_outside", gate=0.08),
     Row("pick the live factory, cached", "bench_pick_cached", gate=0.10),
     Row(
         "walk a batch, nothing to move, a leaf",
