@@ -49,9 +49,13 @@ class _Loaded:
             if name not in self.waiting:
                 return
             made: list[Adapter] = []
-            for text in _ADAPTERS[name]:
-                home, _, kind = text.partition(":")
-                made.append(getattr(import_module(f"devicecore.scope.{home}"), kind)(module))
+            try:
+                for text in _ADAPTERS[name]:
+                    home, _, kind = text.partition(":")
+                    made.append(getattr(import_module(f"devicecore.scope.{home}"), kind)(module))
+            except Exception as error:  # noqa: BLE001 - a broken framework breaks no scope
+                msg = f"no device scope can set the default device of this {name}: {error!r}"
+                warnings.warn(msg, RuntimeWarning, stacklevel=4)
             self.adapters = (*self.adapters, *made)
             self.waiting = tuple(each for each in self.waiting if each != name)
 

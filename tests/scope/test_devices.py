@@ -313,6 +313,25 @@ print(json.dumps([said, inside, str(torch.zeros(1).device)]))
     assert (inside, after) == ("meta", "cpu")
 
 
+def test_a_broken_framework_breaks_no_scope() -> None:
+    code = """
+import types, warnings
+from importlib.machinery import ModuleSpec
+from devicecore import device_scope
+torch = types.ModuleType("torch")
+torch.__spec__ = ModuleSpec("torch", None)
+sys.modules["torch"] = torch
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        with device_scope("cpu", frameworks="torch") as device: pass
+print(json.dumps([device.name[-5:], [str(each.message) for each in caught]]))
+"""
+    name, (said,) = in_child(code)
+    assert name == "CPU:0"
+    assert said.startswith("no device scope can set the default device of this torch")
+
+
 def test_a_forked_child_may_leave_the_block_that_its_parent_entered(
     in_fork: Callable[..., Any],
 ) -> None:
