@@ -96,4 +96,5 @@ def _view(memory: Any, like: Any, offset: int) -> Any:
     """Return what lies at *offset* of *memory*, a tensor of bytes, with a tensor's shape."""
     size = like.itemsize
     typed = memory[: memory.numel() // size * size].view(like.dtype)
-    return typed.as_strided(like.shape, like.stride(), offset // size)
+    first = typed.storage_offset() + offset // size
+    return typed.as_strided(like.shape, like.stride(), first)

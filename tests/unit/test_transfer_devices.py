@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import types
 from typing import Any
 
 import pytest
@@ -23,7 +24,9 @@ from devicecore.runtime import Runtime
 from devicecore.testing import FakeFactory
 from devicecore.transfer import PendingTransfer, tensors_to_device
 from devicecore.transfer import target as target_module
-from devicecore.transfer.target import target_of
+from devicecore.transfer.request import Request
+from devicecore.transfer.target import Target, target_of
+from devicecore.transfer.torch_copy import queueing_sources
 
 torch = pytest.importorskip("torch")
 
@@ -212,3 +215,39 @@ def test_nothing_is_imported_for_data_without_tensors() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120
     )
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("device", "wait", "non_blocking", "sources"),
+    [
+        ("cuda:0", True, True, {"cpu", "cuda", "xpu"}),
+        ("cuda:0", True, False, set()),
+        ("xpu:0", False, True, {"cpu", "cuda", "xpu"}),
+        ("cpu", True, True, set()),
+        ("cpu", False, True, {"cuda", "xpu"}),
+        ("cpu", False, False, set()),
+        ("mps:0", True, True, set()),
+        ("privateuseone:0", True, True, set()),
+        ("meta", False, True, set()),
+    ],
+)
+def test_a_copy_is_queued_only_where_that_is_safe(
+    device: str, wait: bool, non_blocking: bool, sources: set[str]
+) -> None:
+    """To the host only with a handle; never on MPS and on what nobody knows, where copies race."""
+    target = Target(device, None, torch.device(device))
+    request = Request(target, non_blocking=non_blocking, wait=wait)
+    assert queueing_sources(request) == sources
+
+
+def test_a_type_that_only_torch_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that torch was taught for hardware of one's own; here without the hardware."""
+    backend: Any = types.ModuleType("torch.privateuseone")
+    backend.is_available = lambda: True
+    monkeypatch.setattr(torch, "privateuseone", backend, raising=False)
+    assert target_of("privateuseone:1").torch_device == torch.device("privateuseone", 1)
+    assert target_of("privateuseone").torch_device == torch.device("privateuseone", 0)
+    assert not target_of("privateuseone").queues
+    backend.is_available = lambda: False
+    with pytest.raises(InvalidDeviceNameError):
+        target_of("privateuseone:0")
