@@ -174,6 +174,6 @@ _KINDS: dict[tuple[str, str], LeafKind] = {
 }
 
 
-def foreign_kind(value: Any) -> LeafKind | None:
-    """Return the kind of a tensor of another framework than torch, if it is one."""
-    return next((_KINDS[each] for each in _KINDS if isinstance(value, class_in(*each))), None)
+def foreign_kind(kind: type) -> LeafKind | None:
+    """Return the kind of tensors of another framework than torch, if *kind* is their class."""
+    return next((_KINDS[each] for each in _KINDS if issubclass(kind, class_in(*each))), None)

@@ -85,6 +85,7 @@ _FRAMEWORKS = ("torch", "numpy", "jax", "tensorflow", "paddle", "cupy", "onnxrun
 
 
 def _choose(value: Any, kind: type) -> Kind:
+    # By the type alone, as that is what is remembered: a proxy is of no kind, whatever it says.
     if issubclass(kind, (type, enum.Enum)):
         return None
     for find in _FINDERS:
@@ -97,36 +98,36 @@ def _registered(_value: Any, kind: type) -> Kind:
     return default_registrations().find(kind)
 
 
-def _leaf(value: Any, _kind: type) -> Kind:
-    if isinstance(value, class_in("torch", "Tensor")):
+def _leaf(_value: Any, kind: type) -> Kind:
+    if issubclass(kind, class_in("torch", "Tensor")):
         return TORCH_TENSORS
-    if isinstance(value, class_in("numpy", "ndarray")):
+    if issubclass(kind, class_in("numpy", "ndarray")):
         return _NUMPY_ARRAYS
-    if isinstance(value, class_in("torch.nn", "Module")):
+    if issubclass(kind, class_in("torch.nn", "Module")):
         return _MODULES
-    return foreign_kind(value)
+    return foreign_kind(kind)
 
 
-def _special(value: Any, kind: type) -> Kind:
-    if isinstance(value, class_in("torch.nn.utils.rnn", "PackedSequence")):
+def _special(_value: Any, kind: type) -> Kind:
+    if issubclass(kind, class_in("torch.nn.utils.rnn", "PackedSequence")):
         return _PACKED_SEQUENCE
     # Transformers' caches of keys and values have no `to`, and nobody registers them.
-    if isinstance(value, class_in(_CACHES, "CacheLayerMixin")):
+    if issubclass(kind, class_in(_CACHES, "CacheLayerMixin")):
         return _CACHE_LAYER
-    if isinstance(value, class_in(_CACHES, "Cache")):
+    if issubclass(kind, class_in(_CACHES, "Cache")):
         return _OBJECT
     return pytree_rule(kind)
 
 
-def _subclass(value: Any, _kind: type) -> Kind:
-    return next((_SUBCLASSES[base] for base in BASES if isinstance(value, base)), None)
+def _subclass(_value: Any, kind: type) -> Kind:
+    return next((_SUBCLASSES[base] for base in BASES if issubclass(kind, base)), None)
 
 
-def _object(value: Any, kind: type) -> Kind:
-    if isinstance(value, Mapping):
+def _object(_value: Any, kind: type) -> Kind:
+    if issubclass(kind, Mapping):
         return _MAPPING
     plain = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")
-    if plain or isinstance(value, (UserList, types.SimpleNamespace)):
+    if plain or issubclass(kind, (UserList, types.SimpleNamespace)):
         return _OBJECT
     return None
 

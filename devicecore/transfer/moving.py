@@ -96,7 +96,8 @@ def _move_leaves(found: Found, request: Request) -> dict[int, Any]:
             results = kind.move(values, request)
         except MoveFailedError as failed:
             value, cause = values[failed.position], failed.cause
-            raise _explained(cause, found.path_to(value), value, request) from cause
+            explained = _explained(cause, found.path_to(value), value, request)
+            raise explained from (None if explained is cause else cause)
         moved |= {
             key: new
             for (key, old), new in zip(leaves.items(), results, strict=True)

@@ -5,6 +5,7 @@ No constructor of theirs is called: what it would do to tensors is unknown.
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
@@ -103,12 +104,12 @@ class ObjectRule(Rule):
         return list(attributes_of(value).values())
 
     def shell(self, value: Any) -> Any:
-        """Return an object of its class without attributes."""
+        """Return an object of its class; its attributes come later."""
         kind: Any = type(value)
         try:
             return object.__new__(kind)
-        except TypeError:  # a class with a layout of its own
-            return kind.__new__(kind)
+        except TypeError:  # a class with a layout of its own, such as an exception
+            return copy.copy(value)
 
     def build(self, value: Any, shell: Any, children: Sequence[Any]) -> Any:
         """Give it all its attributes."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _kinds = Kinds()
 _NEW = object()
+_LONGEST_PATH = 40  # in steps; of a longer one, the middle is left out
 
 
 @frozen
@@ -38,18 +39,26 @@ class Found:
 
     def path_to(self, value: Any) -> str:
         """Return how one writes the way from the root, called ``data``, to *value*."""
-        ways = {id(self.root): "data"}
+        came: dict[int, tuple[Any, int] | None] = {id(self.root): None}
         waiting = [self.root]
         for container in waiting:
             known = self.containers.get(id(container))
-            if known is None or value is container:
-                continue
-            for position, child in enumerate(known[2]):
+            for position, child in enumerate(known[2] if known else ()):
                 key = id(child)
-                if key not in ways and (key in self.containers or child is value):
-                    ways[key] = ways[id(container)] + known[1].step(container, position)
+                if key not in came and (key in self.containers or child is value):
+                    came[key] = (container, position)
                     waiting.append(child)
-        return ways.get(id(value), "data")
+            if id(value) in came:
+                break
+        steps: list[str] = []
+        way = came.get(id(value))
+        while way is not None:
+            container, position = way
+            steps.append(self.containers[id(container)][1].step(container, position))
+            way = came[id(container)]
+        if len(steps) > _LONGEST_PATH:
+            steps[_LONGEST_PATH // 2 : -_LONGEST_PATH // 2] = ["…"]
+        return "data" + "".join(reversed(steps))
 
 
 def scan(data: Any, request: Request) -> Found:

@@ -137,6 +137,12 @@ def test_a_device_without_tensors_of_torch_says_so_for_a_tensor_only() -> None:
     assert "when data['a'] was moved" in caught.value.__notes__
 
 
+def test_a_device_of_another_process_is_refused() -> None:
+    remote = Device("/job:worker/task:3/device:CPU:0", is_local=False)
+    with pytest.raises(NotLiveError, match="in another process"):
+        tensors_to_device([torch.ones(1)], remote)
+
+
 @pytest.mark.parametrize(
     ("word", "error"),
     [
