@@ -23,12 +23,24 @@ def rebuild(found: Found, moved: dict[int, Any]) -> Any:
     Raises:
         TransferError: A container cannot be made anew.
     """
-    done = dict(moved)
     changed = _changed(found, moved)
     root = id(found.root)
+    builder = _Builder(found, changed, moved)
     if root in changed:
-        _Builder(found, changed, done).build(root)
-    return done.get(root, found.root)
+        try:
+            builder.build(root)
+        except _HoldsItselfError:
+            builder = _Builder(found, changed, moved)
+            _build_around_shells(builder, found)
+    return builder.done.get(root, found.root)
+
+
+def _build_around_shells(builder: _Builder, found: Found) -> None:
+    try:
+        builder.build_around_shells()
+    except _HoldsItselfError:
+        reason = "it holds itself, and can only be made as a whole"
+        raise TransferError(found.path_to(found.root), reason, _FIX) from None
 
 
 def _changed(found: Found, moved: dict[int, Any]) -> set[int]:
@@ -40,7 +52,8 @@ def _changed(found: Found, moved: dict[int, Any]) -> set[int]:
             child_key = id(child)
             if child_key in moved:
                 changed.add(key)
-            elif child_key in found.containers:
+                break  # it changes whatever else is in it
+            if child_key in found.containers:
                 holders[child_key].append(key)
     waiting = list(changed)
     while waiting:
@@ -51,53 +64,75 @@ def _changed(found: Found, moved: dict[int, Any]) -> set[int]:
     return changed
 
 
-class _Builder:
-    """Makes containers from the inside out, without recursion."""
+class _HoldsItselfError(Exception):
+    """A container is needed before it can be made."""
 
-    def __init__(self, found: Found, changed: set[int], done: dict[int, Any]) -> None:
+
+class _Builder:
+    """Makes containers without recursion, each at most once."""
+
+    def __init__(self, found: Found, changed: set[int], moved: dict[int, Any]) -> None:
         self._found = found
         self._changed = changed
-        self._done = done
+        self.done = dict(moved)
         self._open: dict[int, Any] = {}  # each with its shell
 
     def build(self, root: int) -> None:
-        """Make *root*, and everything in it that changes."""
+        """Make *root* and everything in it that changes, from the inside out.
+
+        So what is put into a set is whole when it is hashed.
+
+        Raises:
+            _HoldsItselfError: A container without a shell is inside of itself.
+        """
         waiting = [root]
         while waiting:
             key = waiting[-1]
             if key in self._open:
                 waiting.pop()
-                self._close(key)
-            elif key in self._done:
+                self._fill(key, self._open.pop(key))
+            elif key in self.done:
                 waiting.pop()
             else:
                 waiting.extend(self._enter(key))
 
+    def build_around_shells(self) -> None:
+        """Make all shells first, then what has none, and fill the shells last.
+
+        Raises:
+            _HoldsItselfError: A container is inside of itself without a shell between.
+        """
+        shells = {key: self._shell(key) for key in self._changed}
+        self.done |= {key: shell for key, shell in shells.items() if shell is not None}
+        for key in self._changed:
+            self.build(key)
+        for key, shell in shells.items():
+            if shell is not None:
+                self._fill(key, shell)
+
     def _enter(self, key: int) -> list[int]:
         """Make the shell of a container, and return what has to be made before it is filled."""
-        value, rule, children = self._found.containers[key]
-        try:
-            shell = rule.shell(value)
-        except Exception as error:
-            raise self._error(key, error) from error
-        self._open[key] = shell
+        shell = self._open[key] = self._shell(key)
         if shell is not None:
-            self._done[key] = shell
-        first = []
-        for child in children:
-            child_key = id(child)
-            if child_key in self._changed and child_key not in self._done:
-                if child_key in self._open:
-                    reason = "it holds itself, and can only be made as a whole"
-                    raise TransferError(self._found.path_to(child), reason, _FIX)
-                first.append(child_key)
+            self.done[key] = shell
+        children = map(id, self._found.containers[key][2])
+        first = [each for each in children if each in self._changed and each not in self.done]
+        if any(each in self._open for each in first):
+            raise _HoldsItselfError
         return first
 
-    def _close(self, key: int) -> None:
-        value, rule, children = self._found.containers[key]
-        new = [self._done.get(id(child), child) for child in children]
+    def _shell(self, key: int) -> Any:
+        value, rule, _ = self._found.containers[key]
         try:
-            self._done[key] = rule.build(value, self._open.pop(key), new)
+            return rule.shell(value)
+        except Exception as error:
+            raise self._error(key, error) from error
+
+    def _fill(self, key: int, shell: Any) -> None:
+        value, rule, children = self._found.containers[key]
+        new = [self.done.get(id(child), child) for child in children]
+        try:
+            self.done[key] = rule.build(value, shell, new)
         except Exception as error:
             raise self._error(key, error) from error
 

@@ -114,6 +114,18 @@ def test_a_handler_that_fails_is_named() -> None:
         tensors_to_device([graph()], "meta")
 
 
+def test_one_that_holds_itself_is_made_if_something_can_be_filled_later() -> None:
+    register_container(Graph, flatten, unflatten)
+    value = graph()
+    value.nodes.append(value)
+    moved = tensors_to_device(value, "meta")
+    assert moved.nodes[1] is moved
+    direct = graph()
+    direct.nodes = (direct, torch.ones(1))
+    with pytest.raises(TransferError, match=r"^data cannot be moved: it holds itself"):
+        tensors_to_device(direct, "meta")
+
+
 def test_what_torch_knows_is_honoured() -> None:
     class Known(Graph):
         pass

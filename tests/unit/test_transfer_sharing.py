@@ -130,6 +130,19 @@ def test_cycles_close() -> None:
     assert value["list"][0] is value
 
 
+def test_cycles_close_through_what_is_made_as_a_whole() -> None:
+    inner: list[Any] = [t()]
+    outer = (inner, frozenset({Pair(t(), 1)}))
+    inner.append([outer, Pair(outer, inner)])
+    moved = tensors_to_device(outer, "meta")
+    assert type(moved) is tuple
+    assert moved[0][1][0] is moved
+    assert moved[0][1][1].x is moved
+    assert moved[0][1][1].y is moved[0]
+    assert moved[0][0].device.type == "meta"
+    assert inner[1][0] is outer
+
+
 def test_a_mapping_may_hold_itself() -> None:
     value: UserDict[str, Any] = UserDict({"x": t()})
     value["self"] = value
