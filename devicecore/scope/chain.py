@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextvars import ContextVar
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from devicecore.fork import rearm_after_fork
 from devicecore.runtime import default_runtime, host_cpu
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # What a frame holds instead of its thread when it is over, or when it was open in the parent of
 # this process. Neither is the identifier of a thread.
-ENDED = 0
-FORKED = -1
+ENDED: Final = 0
+FORKED: Final = -1
 
 
 Saves: TypeAlias = "Sequence[tuple[Adapter, Any]]"
@@ -38,15 +38,15 @@ class Frame:
     def __init__(
         self, device: Any, parent: Frame | None, owner: Any, thread: int, saves: Saves
     ) -> None:
-        self.device = device
-        self.parent = parent
-        self.owner = owner
-        self.thread = thread
-        self.saves = saves
+        self.device: Any = device
+        self.parent: Frame | None = parent
+        self.owner: Any = owner
+        self.thread: int = thread
+        self.saves: Saves = saves
 
 
 # The end of every chain. Its device is the default one, None as long as that is the host.
-OUTSIDE = Frame(None, None, None, ENDED, ())
+OUTSIDE: Frame = Frame(None, None, None, ENDED, ())
 
 innermost: ContextVar[Frame] = ContextVar("devicecore_scopes", default=OUTSIDE)
 _innermost = innermost.get
@@ -64,17 +64,17 @@ class ThreadScopes:
     __slots__ = ("adapters", "frames", "ident")
 
     def __init__(self) -> None:
-        self.ident = get_ident()
+        self.ident: int = get_ident()
         self.frames: list[Frame] = []
         self.adapters: tuple[Adapter, ...] = ()
 
 
 class _Here(threading.local):
     def __init__(self) -> None:
-        self.scopes = ThreadScopes()
+        self.scopes: ThreadScopes = ThreadScopes()
 
 
-here = _Here()
+here: _Here = _Here()
 
 
 def current_device() -> Device:

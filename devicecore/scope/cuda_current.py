@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.scope.adapter import Adapter
 
@@ -19,8 +19,8 @@ class TorchCuda(Adapter):
     What is saved is the device before, None where CUDA was not open yet and so at 0.
     """
 
-    title = "CUDA's current device"
-    frameworks = frozenset({"torch"})
+    title: ClassVar[str] = "CUDA's current device"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"torch"})
 
     def __init__(self, torch: ModuleType) -> None:
         self._cuda: Any = getattr(torch, "cuda", None)
@@ -62,8 +62,8 @@ class TorchCuda(Adapter):
 class CupyCuda(TorchCuda):
     """The same through CuPy, which follows the runtime's current device whoever sets it."""
 
-    title = "CuPy"
-    frameworks = frozenset({"cupy"})
+    title: ClassVar[str] = "CuPy"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"cupy"})
 
     def __init__(self, cupy: Any) -> None:
         super().__init__(cupy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
 from devicecore.scope.adapter import Adapter
@@ -21,8 +21,8 @@ class JaxDefault(Adapter):
     What is saved is the device before, and the contexts to leave, the last one first.
     """
 
-    title = "JAX"
-    frameworks = frozenset({"jax"})
+    title: ClassVar[str] = "JAX"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"jax"})
 
     def __init__(self, jax: ModuleType) -> None:
         self._jax: Any = jax

@@ -28,7 +28,7 @@ _ADAPTERS = {
     "paddle": ("paddle_default:PaddleDefault",),
 }
 
-FRAMEWORKS = frozenset(_ADAPTERS)
+FRAMEWORKS: frozenset[str] = frozenset(_ADAPTERS)
 """The frameworks whose default device follows a scope, by the names of their modules."""
 
 
@@ -38,7 +38,7 @@ class _Loaded:
     def __init__(self) -> None:
         self.waiting: tuple[str, ...] = tuple(_ADAPTERS)
         self.adapters: tuple[Adapter, ...] = ()
-        self.counted = 0
+        self.counted: int = 0
         self._lock = threading.Lock()
         rearm_after_fork(self)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
 from devicecore.fork import rearm_after_fork
@@ -25,9 +25,9 @@ class _Entry:
     __slots__ = ("before", "place", "thread")
 
     def __init__(self, place: str, before: str) -> None:
-        self.place = place
-        self.before = before
-        self.thread = get_ident()
+        self.place: str = place
+        self.before: str = before
+        self.thread: int = get_ident()
 
 
 class PaddleDefault(Adapter):
@@ -37,8 +37,8 @@ class PaddleDefault(Adapter):
     of them this is is found out at the first change, by letting another thread make it.
     """
 
-    title = "Paddle"
-    frameworks = frozenset({"paddle"})
+    title: ClassVar[str] = "Paddle"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"paddle"})
 
     def __init__(self, paddle: ModuleType) -> None:
         self._paddle: Any = paddle

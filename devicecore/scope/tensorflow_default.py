@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
 from devicecore.scope.adapter import Adapter
@@ -24,8 +24,8 @@ class TensorFlowDefault(Adapter):
     contexts to leave, the last one first: TensorFlow insists on that order.
     """
 
-    title = "TensorFlow"
-    frameworks = frozenset({"tensorflow"})
+    title: ClassVar[str] = "TensorFlow"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"tensorflow"})
 
     def __init__(self, tensorflow: ModuleType) -> None:
         self._tensorflow: Any = tensorflow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.ledger import default_ledger
 from devicecore.scope.adapter import Adapter
@@ -28,8 +28,8 @@ class TorchDefault(Adapter):
     its device, the context that is on top now, and that of ``torch.set_default_device``.
     """
 
-    title = "torch"
-    frameworks = frozenset({"torch"})
+    title: ClassVar[str] = "torch"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"torch"})
 
     def __init__(self, torch: ModuleType) -> None:
         self._torch: Any = torch

@@ -118,6 +118,17 @@ def test_without_an_index_it_is_the_one_of_the_scope_around() -> None:
         pytest.fail("entered")
 
 
+def test_what_an_entry_outside_has_found_does_not_count_inside() -> None:
+    scope = device_scope("meta")
+    with scope as outside:
+        pass
+    other = Device("/device:meta:1", torch_device="meta")
+    with device_scope(other), scope as device:
+        assert device is other
+    with device_scope("cpu"), scope as device:
+        assert device is outside
+
+
 def test_a_device_that_is_gone() -> None:
     device = Device("/device:NPU:7")
     scope = device_scope(device)

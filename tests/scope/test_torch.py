@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from devicecore import Device, device_scope
+from devicecore.errors import ScopeError
+from devicecore.scope.adapter import Adapter
+from devicecore.scope.loaded import adapters, apply, placement
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed here")
 
@@ -116,6 +119,33 @@ def test_a_mode_of_somebody_else_stays() -> None:
     assert stack() == [watch]
     watch.__exit__(None, None, None)
     assert calls
+
+
+class Refusing(Adapter):
+    """A fake framework that takes every device and then refuses it."""
+
+    title = "nothing"
+    frameworks = frozenset({"nothing"})
+
+    def place_of(self, device: Device) -> Any:
+        return device
+
+    def enter(self, place: Any) -> Any:
+        raise ScopeError(place)
+
+    def leave(self, saved: Any) -> None:
+        pytest.fail("left")
+
+    def join(self, upper: Any, lower: Any) -> Any:
+        pytest.fail("joined")
+
+
+def test_a_framework_that_refuses_leaves_the_others_as_they_were() -> None:
+    device = Device("/device:OTHER:1", torch_device="meta")
+    (ours,) = [each for each in adapters() if each.title == "torch"]
+    with pytest.raises(ScopeError):
+        apply(placement(device, None, (ours, Refusing())))
+    assert stack() == []
 
 
 def test_compiled_code_is_whole_and_follows() -> None:
