@@ -144,7 +144,8 @@ def _with_to(value: Any, kind: type) -> Kind:
     if "device" in parameters:
         return _WITH_TO
     anything = any(each.kind is each.VAR_POSITIONAL for each in parameters.values())
-    return _WITH_TO if anything and hasattr(value, "device") else None
+    has_one = inspect.getattr_static(value, "device", None) is not None
+    return _WITH_TO if anything and has_one else None
 
 
 _FINDERS: tuple[Callable[[Any, type], Kind], ...] = (

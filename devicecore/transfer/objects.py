@@ -37,7 +37,7 @@ class SubclassRule(Rule):
 
     def __init__(self, base: type[Any]) -> None:
         self.base = base
-        self.is_mapping = issubclass(base, dict)
+        self.is_mapping: bool = issubclass(base, dict)
         self._make: Callable[..., Any] = base.__new__
 
     def _items(self, value: Any) -> list[Any]:

@@ -26,7 +26,7 @@ class PinnedRing:
     """
 
     def __init__(self) -> None:
-        self.buffers = 0
+        self.buffers: int = 0
         self._idle: deque[tuple[Any, Any]] = deque()
         self._lock = threading.Lock()
         rearm_after_fork(self)

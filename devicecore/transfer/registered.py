@@ -47,7 +47,7 @@ class Registrations:
     def __init__(self) -> None:
         self._rules: dict[type, Rule] = {}
         self._lock = threading.Lock()
-        self.generation = 0
+        self.generation: int = 0
         rearm_after_fork(self)
 
     def add(self, kind: type, rule: Rule) -> None:
