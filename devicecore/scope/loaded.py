@@ -77,10 +77,13 @@ def adapters() -> tuple[Adapter, ...]:
     if len(modules) != _loaded.counted:
         counted = len(modules)
         for name in _loaded.waiting:
-            if name in modules:
-                if not _is_whole(modules[name]):
-                    return _loaded.adapters  # and look again the next time
+            module = modules.get(name)  # None too where somebody has forbidden its import
+            if module is None:
+                continue
+            if _is_whole(module):
                 _loaded.take(name)
+            else:
+                counted = -1  # so that the next one looks again
         _loaded.counted = counted
     return _loaded.adapters
 

@@ -324,6 +324,33 @@ print(json.dumps([said, inside, str(torch.zeros(1).device)]))
     assert (inside, after) == ("meta", "cpu")
 
 
+def test_a_framework_that_is_half_imported_waits_until_it_is_whole() -> None:
+    """Nobody may touch it before; one whose import is forbidden is not there at all."""
+    code = """
+import types
+from importlib.machinery import ModuleSpec
+from devicecore import device_scope
+from devicecore.scope.loaded import adapters
+sys.modules["jax"] = None
+cupy = types.ModuleType("cupy")
+cupy.__spec__ = ModuleSpec("cupy", None)
+cupy.__spec__._initializing = True
+sys.modules["cupy"] = cupy
+seen = []
+def look():
+    with device_scope("cpu"):
+        seen.append([adapter.title for adapter in adapters()])
+look()
+cupy.cuda = types.SimpleNamespace(
+    runtime=types.SimpleNamespace(getDevice=None, setDevice=None, getDeviceCount=None)
+)
+cupy.__spec__._initializing = False
+look()
+print(json.dumps(seen))
+"""
+    assert in_child(code) == [[], ["CuPy"]]
+
+
 def test_a_broken_framework_breaks_no_scope() -> None:
     code = """
 import types, warnings
