@@ -223,7 +223,7 @@ class OnnxModel:
         return LoadedModel(self.name, session, stream)
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_copies", "_lock", "_idle")
+        own = ("_copies", "_lock", "_idle", "digest")
         return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ ENGINE_OPTIONS: dict[str, EngineOptions] = {
         ("nv_runtime_cache_path",), is_slow=True, is_sealed=False
     ),
     "CoreMLExecutionProvider": EngineOptions(("ModelCacheDirectory",), is_slow=True),
-    OPENVINO: EngineOptions(("cache_dir",)),
+    OPENVINO: EngineOptions(("cache_dir",), is_sealed=False),
 }
 
 

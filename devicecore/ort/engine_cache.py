@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ENTRY = "entry.json"  # written last: a folder without it was not finished
 _ENGINE = "engine"
+_ASIDE = ".old"
 _READ_BYTES = 1 << 20
 
 
@@ -65,18 +66,21 @@ class Entry:
         is_new: Whether the engine has yet to be built.
         notes: What is kept beside the files; whoever builds the engine fills it.
         is_sealed: Whether the files stay as they are once the engine is built.
+        is_right: Whether a new engine is what its key says; it is deleted otherwise.
     """
 
     folder: Path
     is_new: bool
     notes: dict[str, Any] = field(factory=dict)
     is_sealed: bool = True
+    is_right: bool = True
 
     def renew(self) -> None:
-        """Throw the engine away, so that it is built anew."""
-        self.folder.with_name(_ENTRY).unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        """Set the engine aside, so that it is built anew; where that fails, it is there again."""
+        for name in (_ENTRY, _ENGINE):
+            path = self.folder.with_name(name)
+            path.rename(path.with_name(f"{name}{_ASIDE}"))
+        self.folder.mkdir(mode=0o700)
         self.is_new = True
         self.notes = {}
 
@@ -136,22 +140,35 @@ class EngineCache:
             try:
                 yield entry
             except BaseException:
-                if entry.is_new:
-                    _remove(place)
+                _give_up(entry, place)
                 raise
             if entry.is_new:
-                with _as_cache_error(root):
-                    _finish(entry, place, key)
-                    self._make_room(root, keep=place)
+                self._keep(entry, place, key)
         finally:
             lock.release()
+
+    def _keep(self, entry: Entry, place: Path, key: EngineKey) -> None:
+        """Keep a new engine; whoever built it has it in any case, so nothing fails here."""
+        if not entry.is_right:
+            _give_up(entry, place)
+            return
+        try:
+            _finish(entry, place, key)
+            self._make_room(place.parent, keep=place)
+        except OSError as error:  # such as a full disk
+            import logging  # late: it costs a third of the import budget
+
+            _give_up(entry, place)
+            log = logging.getLogger("devicecore")
+            log.warning("the engine of %s is not kept: %s", key.provider, error)
 
     def _usable_folder(self) -> Path:
         folder = self.folder
         with _as_cache_error(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if reason := why_unusable(folder):
-            raise EngineCacheError(str(folder), reason)
+            if reason := why_unusable(folder):
+                raise EngineCacheError(str(folder), reason)
+            folder.chmod(0o700)  # somebody else may have made it
         return folder
 
     def _make_room(self, root: Path, keep: Path) -> None:
@@ -220,6 +237,8 @@ def _finish(entry: Entry, place: Path, key: EngineKey) -> None:
     part = place / f"{_ENTRY}.part"
     part.write_text(text, encoding="utf-8")
     part.replace(place / _ENTRY)
+    for name in (_ENTRY, _ENGINE):
+        _remove(place / f"{name}{_ASIDE}")
 
 
 def _read(place: Path) -> dict[str, Any] | None:
@@ -251,7 +270,14 @@ def _checksum(path: Path) -> int:
 
 
 def _size(place: Path) -> int:
-    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
+    """Return what *place* takes, in bytes; another process may be deleting it."""
+    total = 0
+    with suppress(OSError):
+        for path in place.rglob("*"):
+            with suppress(OSError):
+                facts = path.stat()
+                total += facts.st_size if stat.S_ISREG(facts.st_mode) else 0
+    return total
 
 
 def _last_use(place: Path) -> float:
@@ -261,6 +287,21 @@ def _last_use(place: Path) -> float:
         return 0.0
 
 
-def _remove(place: Path) -> None:
-    if place.exists():
-        shutil.rmtree(place)
+def _give_up(entry: Entry, place: Path) -> None:
+    """Delete a new engine; the one that it was to replace is there again."""
+    if not entry.is_new:
+        return
+    old = [place / f"{name}{_ASIDE}" for name in (_ENGINE, _ENTRY)]
+    if not old[1].exists():
+        _remove(place)
+        return
+    _remove(entry.folder)
+    for path in old:
+        path.rename(path.with_suffix(""))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -18,8 +18,9 @@ from attrs import evolve
 from devicecore.errors import ModelError, NotLiveError
 from devicecore.ort.build_notice import build_notice
 from devicecore.ort.creation import create
-from devicecore.ort.dialects import ENGINE_OPTIONS
+from devicecore.ort.dialects import ENGINE_OPTIONS, OPENVINO
 from devicecore.ort.engine_cache import EngineCache, EngineKey
+from devicecore.ort.model_digest import model_digest
 from devicecore.ort.package import ort_package
 from devicecore.ort.spec import CPU_PROVIDER
 
@@ -69,19 +70,27 @@ def create_with_engine(recipe: Recipe, digest: str, device: str) -> OpenedSessio
     """
     make = _with_optimised if recipe.spec.provider == CPU_PROVIDER else _with_engine
     engines, key = EngineCache(), _key(recipe, digest, device)
+    anyhow = evolve(recipe, min_nodes=None)  # an engine is none the worse for what is asked of it
+    opened = None
     if kept := engines.kept(key):
         with suppress(ModelError, NotLiveError):
-            return make(recipe, kept)
-    with engines.entry(key) as entry:
-        if kept and not entry.is_new:
-            entry.renew()
-        return make(recipe, entry)
+            opened = make(anyhow, kept)
+    if opened is None:
+        with engines.entry(key) as entry:
+            if kept and not entry.is_new:
+                entry.renew()
+            opened = make(anyhow, entry)
+            # The file may be another one by now than the one that the digest was made of.
+            entry.is_right = not entry.is_new or model_digest(recipe.model) == digest
+    opened.demand(recipe.min_nodes)
+    return opened
 
 
 def _with_engine(recipe: Recipe, entry: Entry) -> OpenedSession:
     provider = recipe.spec.provider
     known = ENGINE_OPTIONS[provider]
-    entry.is_sealed = known.is_sealed
+    # OpenVINO inside a build writes its file anew at each load, the plug-in does not.
+    entry.is_sealed = known.is_sealed or (provider == OPENVINO and recipe.spec.is_plugin)
     recipe = evolve(recipe, engines=str(entry.folder))
     if not entry.is_new:
         return create(recipe)

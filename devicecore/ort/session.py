@@ -106,6 +106,16 @@ class OpenedSession:
                 if self._nodes is None:
                     self._settle(profiled_nodes(self.session))
 
+    def demand(self, min_nodes: float | None) -> None:
+        """Refuse this session if the provider takes less than that share of the nodes.
+
+        Raises:
+            NotLiveError: It does, as far as is known by now.
+        """
+        self._min_nodes = min_nodes or 0.0
+        if self._nodes is not None:
+            self._settle(self._nodes)
+
     def _settle(self, nodes: Mapping[str, int]) -> None:
         """Take note of *nodes*, and refuse a session that does not do what it was opened for."""
         self._nodes = nodes

@@ -185,6 +185,83 @@ def test_providers_that_go_on_writing_may(cache: EngineCache) -> None:
     assert not build(cache)
 
 
+def test_a_build_that_fails_leaves_the_engine_that_it_was_to_replace(cache: EngineCache) -> None:
+    build(cache)
+
+    def replace_it() -> None:
+        with cache.entry(KEY) as entry:
+            entry.renew()
+            (entry.folder / "half").touch()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        replace_it()
+    assert not build(cache)
+
+
+def test_a_process_that_dies_while_it_renews_leaves_no_engine(cache: EngineCache) -> None:
+    build(cache)
+    code = BUILD.replace("print(", "entry.renew(); print(")
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(cache.folder)],
+        input="die\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.stdout == "new\n"
+    assert build(cache)
+    assert not build(cache)
+    (place,) = (path for path in cache.folder.iterdir() if path.is_dir())
+    assert sorted(path.name for path in place.iterdir()) == ["engine", "entry.json"]
+
+
+def test_an_engine_of_another_model_is_not_kept(cache: EngineCache) -> None:
+    with cache.entry(KEY) as entry:
+        (entry.folder / "engine.blob").write_bytes(b"of another file")
+        entry.is_right = False
+    assert build(cache)
+
+
+def test_an_engine_that_cannot_be_kept_costs_nobody_a_session(
+    cache: EngineCache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")  # a disk that is full, which is a fake
+
+    monkeypatch.setattr("devicecore.ort.engine_cache._finish", full)
+    assert build(cache)
+    assert "is not kept" in caplog.text
+    monkeypatch.undo()
+    assert build(cache)
+
+
+CROWD = """\
+import random, sys
+from pathlib import Path
+from attrs import evolve
+from devicecore.ort.engine_cache import EngineCache, EngineKey
+key = EngineKey("aa", "OpenVINOExecutionProvider", "1.8.1", "CPU", "f32", {})
+cache = EngineCache(Path(sys.argv[1]), limit_bytes=2500)
+for _ in range(40):
+    with cache.entry(evolve(key, model=random.choice("abcdefgh"))) as entry:
+        if entry.is_new:
+            (entry.folder / "engine.blob").write_bytes(b"x" * 1000)
+"""
+
+
+def test_processes_that_delete_each_others_engines_all_go_on(cache: EngineCache) -> None:
+    command = [sys.executable, "-c", CROWD, str(cache.folder)]
+    crowd = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [process.communicate(timeout=100)[1] for process in crowd] == [""] * 4
+
+
+def test_a_folder_that_others_can_read_is_closed(cache: EngineCache) -> None:
+    cache.folder.mkdir(mode=0o755)
+    build(cache)
+    assert cache.folder.stat().st_mode & 0o777 == 0o700
+
+
 def use(cache: EngineCache, name: str, time: int) -> None:
     key = evolve(KEY, model=name)
     build(cache, key, b"x" * 1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from devicecore.device import Device
-from devicecore.errors import EngineCacheError, ModelError
+from devicecore.errors import EngineCacheError, ModelError, NotLiveError
 from devicecore.onnx import OnnxModel
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
 from devicecore.ort.build_notice import build_notice
@@ -163,6 +164,40 @@ def test_what_no_longer_loads_is_made_anew(file: Path, cache_dir: Path) -> None:
     seal(kept)
     assert opened(file).run({"x": X})["y"].shape == (3, 4)
     assert kept.read_bytes() == good
+
+
+def test_what_is_asked_of_a_session_costs_no_engine(
+    file: Path, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(file)
+    (kept,) = kept_models(cache_dir)
+    entry = kept.parents[1] / "entry.json"
+    nodes = json.loads(entry.read_text()) | {"notes": {"nodes": {CPU_PROVIDER: 1, "other": 3}}}
+    entry.write_text(json.dumps(nodes))
+    before = kept.stat().st_mtime_ns
+    with pytest.raises(NotLiveError, match="1 of the 4 nodes"):
+        opened(file, min_nodes=1.0)
+    assert kept.stat().st_mtime_ns == before
+    assert opened(file, min_nodes=0.25).live_nodes == 1
+
+
+def test_a_file_that_changed_after_it_was_read_is_not_kept(file: Path, cache_dir: Path) -> None:
+    digest = model_digest(file)
+    original = file.read_bytes()
+    onnx.save(weighted_model(5.0), file)
+    assert opened(file, digest=digest).run({"x": X})["y"].max() > 20
+    assert kept_models(cache_dir) == []
+    file.write_bytes(original)
+    assert opened(file).run({"x": X})["y"] == pytest.approx(
+        np.maximum(2 * X @ np.ones((4, 4)) + 1, 0)
+    )
+
+
+def test_a_model_that_was_pickled_is_read_anew(file: Path, device: Device) -> None:
+    model = OnnxModel(file)
+    digest = model.digest
+    onnx.save(weighted_model(5.0), file)
+    assert pickle.loads(pickle.dumps(model)).digest != digest
 
 
 def test_a_faulty_model_is_named_and_leaves_nothing(cache_dir: Path, tmp_path: Path) -> None:
