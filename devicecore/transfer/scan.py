@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from devicecore.errors import DeviceCoreError
 from devicecore.transfer.containers import Rule
 from devicecore.transfer.errors import TransferError
 from devicecore.transfer.kinds import KNOWN, TORCH_TENSORS, Kinds
@@ -114,8 +113,6 @@ def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any
         return ()
     try:
         children = rule.children(value)
-    except DeviceCoreError:
-        raise
     except Exception as error:
         reason = f"a {type(value).__qualname__} cannot be looked into ({error!r})"
         raise TransferError(found.path_to(value), reason, _REGISTER) from error

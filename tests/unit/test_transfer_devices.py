@@ -137,6 +137,23 @@ def test_a_device_without_tensors_of_torch_says_so_for_a_tensor_only() -> None:
     assert "when data['a'] was moved" in caught.value.__notes__
 
 
+def test_memory_that_no_manager_has_linked() -> None:
+    host = DeviceName(device_type="CPU", index=0)
+    session = Device("/device:OPENVINO:0", device_class="NPU", memory=host)
+    value = [torch.ones(1)]
+    assert tensors_to_device(value, session) is value
+
+
+def test_a_card_that_torch_does_not_reach_says_why(runtime: Runtime) -> None:
+    name = "/job:localhost/replica:0/task:0/device:CUDA:5"
+    runtime.manager.add_devices([Device(name, device_class="GPU", frameworks=("onnx",))])
+    target = target_of("cuda:5")
+    assert target.torch_device is None
+    with pytest.raises((NotLiveError, UnknownDeviceError)) as caught:
+        tensors_to_device({"a": [torch.ones(1)]}, "cuda:5")
+    assert "when data['a'][0] was moved" in caught.value.__notes__
+
+
 def test_a_device_of_another_process_is_refused() -> None:
     remote = Device("/job:worker/task:3/device:CPU:0", is_local=False)
     with pytest.raises(NotLiveError, match="in another process"):

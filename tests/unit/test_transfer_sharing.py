@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import pickle
 from array import array
 from collections import Counter, UserDict
 from collections.abc import Iterator, Mapping
@@ -241,6 +242,13 @@ def test_a_proxy_is_left_alone_whatever_it_stands_for() -> None:
     moved = tensors_to_device(value, "meta")
     assert all(moved[index] is value[index] for index in range(3))
     assert moved[3].device.type == "meta"
+
+
+def test_the_error_is_a_type_error_that_pickles() -> None:
+    error = pickle.loads(pickle.dumps(TransferError("data[0]", "why", "fix")))
+    assert isinstance(error, (DeviceCoreError, TypeError))
+    assert (error.path, error.reason, error.fix) == ("data[0]", "why", "fix")
+    assert str(error) == "data[0] cannot be moved: why; fix"
 
 
 def test_a_long_way_is_cut_in_the_middle() -> None:
