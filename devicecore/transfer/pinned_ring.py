@@ -45,16 +45,16 @@ class PinnedRing:
 
     def _take(self) -> Any:
         with self._lock:
-            oldest = self._idle[0] if self._idle else None
-            if oldest is not None and (self.buffers >= _BUFFERS or oldest[1].query()):
-                self._idle.popleft()
-            else:
-                oldest = None
-                self.buffers += 1
-        if oldest is None:
-            return _new_buffer(pinned=True)
-        oldest[1].synchronize()
-        return oldest[0]
+            oldest = self._idle.popleft() if self._idle else None
+            is_enough = self.buffers >= _BUFFERS
+        if oldest is not None and (is_enough or oldest[1].query()):
+            oldest[1].synchronize()
+            return oldest[0]
+        with self._lock:
+            if oldest is not None:
+                self._idle.appendleft(oldest)
+            self.buffers += 1
+        return _new_buffer(pinned=True)
 
     def after_fork(self) -> None:
         """Forget the buffers in a forked child: the driver does not know them there."""

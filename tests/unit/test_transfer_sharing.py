@@ -246,7 +246,9 @@ def test_a_proxy_is_left_alone_whatever_it_stands_for() -> None:
 
 def test_the_error_is_a_type_error_that_pickles() -> None:
     error = pickle.loads(pickle.dumps(TransferError("data[0]", "why", "fix")))
-    assert isinstance(error, (DeviceCoreError, TypeError))
+    assert isinstance(error, TransferError)
+    assert issubclass(TransferError, DeviceCoreError)
+    assert issubclass(TransferError, TypeError)
     assert (error.path, error.reason, error.fix) == ("data[0]", "why", "fix")
     assert str(error) == "data[0] cannot be moved: why; fix"
 
