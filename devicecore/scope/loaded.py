@@ -126,6 +126,7 @@ class Placement:
         adapters: The frameworks that were asked.
         places: For those that can use the device, their own object for it.
         refused: For those that cannot, why.
+        modules: How many modules there were: a plug-in may bring what was refused.
         is_fixed: Whether the scopes around have no say in it.
     """
 
@@ -133,6 +134,7 @@ class Placement:
     adapters: tuple[Adapter, ...]
     places: tuple[tuple[Adapter, Any], ...]
     refused: tuple[tuple[Adapter, str], ...] = ()
+    modules: int = 0
     is_fixed: bool = False
 
 
@@ -160,7 +162,7 @@ def placement(
         else:
             if place is not None:
                 places.append((adapter, place))
-    return Placement(device, asked, tuple(places), tuple(refused))
+    return Placement(device, asked, tuple(places), tuple(refused), len(sys.modules))
 
 
 def apply(placed: Placement) -> chain.Saves:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             or found.adapters is not now
             or not (found.is_fixed or around is OUTSIDE or _still(found, around))
             or found.device.gone
+            or (found.refused and found.modules != len(sys.modules))
         ):
             found = self._find(around, now)
         device = found.device
@@ -183,9 +185,9 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
     def _keeps(self, found: Placement, around: Frame) -> bool:
         """Return whether a later entry would find the same, as long as `_still` says so."""
         if isinstance(self._wanted, Device):
-            return not found.refused and found.device.is_local
+            return found.device.is_local
         kind, index = self._wanted.device_type, self._wanted.index
-        if found.refused or kind is None or (kind in DEVICE_CLASSES and kind != "CPU"):
+        if kind is None or (kind in DEVICE_CLASSES and kind != "CPU"):
             return False
         if index is not None:
             return True

@@ -395,3 +395,19 @@ frameworks = {"torch", "jax", "tensorflow", "paddle", "cupy", "numpy"}
 print(json.dumps(sorted(frameworks & set(sys.modules))))
 """
     assert in_child(code) == []
+
+
+@MOVES
+def test_what_was_refused_is_asked_again_when_a_plug_in_may_have_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = Device("/device:NPU:5", torch_device="brand_new")
+    scope = device_scope(device)
+    for _ in range(2):
+        with scope:
+            assert where() == "cpu"
+    assert sum(default_ledger().moves().values()) == 2
+    device.torch_device = "meta"
+    monkeypatch.setitem(sys.modules, "a_plug_in", sys)
+    with scope:
+        assert where() == "meta"
