@@ -6,6 +6,7 @@ import threading
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from devicecore.errors import ModelError
 from devicecore.fork import rearm_after_fork
 from devicecore.onnx.arrays import call_key
 from devicecore.onnx.binding import bound_call
@@ -53,7 +54,10 @@ class LoadedModel:
         self._memory = memory_of(session.spec)
         self._inputs = {port.name: port for port in input_ports(session.session)}
         self._outputs = output_ports(session.session)
-        self._bindable = all(port.element for port in self._outputs)
+        # An output that is an input as well is written into no memory of ours.
+        self._bindable = all(
+            port.element and port.name not in self._inputs for port in self._outputs
+        )
         self._lock = threading.Lock()
         rearm_after_fork(self)
 
@@ -82,11 +86,23 @@ class LoadedModel:
         values = [*feeds.values()]
         key = call_key(feeds, values)
         shapes = self._shapes.get(key)
-        call = bound_call(
-            self.session, inputs, described, self._outputs, shapes or {}, stream=self._stream
-        )
-        with self._notice():  # a shape that is new to TensorRT may take minutes
-            outputs = call(values, copied)
+
+        def bound_run(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Call, dict[str, Any]]:
+            call = bound_call(
+                self.session, inputs, described, self._outputs, shapes, stream=self._stream
+            )
+            with self._notice():  # a shape that is new to TensorRT may take minutes
+                return call, call(values, copied)
+
+        try:
+            call, outputs = bound_run(shapes or {})
+        except ModelError:
+            if not shapes:
+                raise
+            # Some models give other shapes than those that they declare, if only now and then.
+            call, outputs = bound_run({})
+            with self._lock:
+                self.idle[key], self._shapes[key] = [], {}
         self.session.count_nodes()
         if shapes is None:
             shapes = _kept_shapes(self._outputs, outputs)

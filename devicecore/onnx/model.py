@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from devicecore.errors import NotLiveError
+from devicecore.errors import ModelError, NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.onnx.arrays import call_key, signature
 from devicecore.onnx.loaded import LoadedModel
@@ -158,7 +158,10 @@ class OnnxModel:
             call = idle.pop()
         except (AttributeError, KeyError, IndexError):
             return self._on(device).run(feeds, self._count_copy)
-        outputs = call(values, self._count_copy)
+        try:
+            outputs = call(values, self._count_copy)
+        except ModelError:  # its room may be of another shape than the outputs are this time
+            return self._on(device).run(feeds, self._count_copy)
         idle.append(call)  # not after an error: nobody knows what that left bound
         return outputs
 

@@ -25,7 +25,7 @@ _OPENVINO = "OpenVINOExecutionProvider"
 _IGNORES_UNKNOWN = frozenset({"WebGpuExecutionProvider"})
 # What every version knows. A library without it keeps its texts in another form, so that nothing
 # can be said of the others either.
-_ALWAYS_THERE = ("session.disable_prepacking", "preferredLayout")
+_ALWAYS_THERE = ("\0session.disable_prepacking", ".preferredLayout")
 
 
 def check_provider_options(model: str, spec: SessionSpec, options: Iterable[str]) -> None:
@@ -40,23 +40,27 @@ def check_provider_options(model: str, spec: SessionSpec, options: Iterable[str]
         if spec.provider == _OPENVINO and spec.is_plugin and name != "load_config":
             fix = "it knows load_config, in JSON: {'CPU': {'CACHE_DIR': '...'}}"
             raise _ignored(model, f"the plug-in of {_OPENVINO}", name, fix)
-        if spec.provider in _IGNORES_UNKNOWN and not _stands_in(_library_of(spec), name):
+        # There its options follow its own name: "ep.webgpuexecutionprovider.preferredLayout".
+        if spec.provider in _IGNORES_UNKNOWN and not _stands_in(_library_of(spec), f".{name}"):
             fix = "look for its name in the documentation of the installed version"
             raise _ignored(model, spec.provider, name, fix)
 
 
-def check_session_options(model: str, names: Iterable[str]) -> None:
-    """Look whether ONNX Runtime takes the configuration entries *names*.
+def check_session_options(model: str, spec: SessionSpec, names: Iterable[str]) -> None:
+    """Look whether ONNX Runtime takes the configuration entries *names* in a session of *spec*.
 
-    Those that begin with ``ep.`` are for providers, which may be plug-ins, and are let through.
+    Those that begin with ``ep.`` and the provider's name in lower case are its options.
 
     Raises:
         ModelError: It would ignore one of them.
     """
+    own = f"ep.{spec.provider.lower()}."
     for name in names:
-        if not name.startswith("ep.") and not _stands_in(_runtime(), name):
+        if name.startswith(own):
+            check_provider_options(model, spec, [name.removeprefix(own)])
+        elif "." not in name or not _stands_in(_runtime(), f"\0{name}"):
             version = require("onnxruntime", extra="onnx").__version__
-            fix = "entries look like 'session.disable_prepacking'"
+            fix = f"entries look like 'session.disable_prepacking', or '{own}...'"
             raise _ignored(model, f"onnxruntime {version}", name, fix)
 
 
@@ -76,7 +80,7 @@ def _runtime() -> Path:
 
 @cache
 def _stands_in(library: Path, name: str) -> bool:
-    """Return whether *name* is one of the texts in *library*, or none of them can be read."""
+    """Return whether *name* ends one of the texts in *library*, or none of them can be read."""
     with (
         library.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,

@@ -65,7 +65,7 @@ def open_session(
     require("onnxruntime", extra="onnx")
     name = described(model)
     check_provider_options(name, spec, provider_options or {})
-    check_session_options(name, session_options or {})
+    check_session_options(name, spec, session_options or {})
     if provider_options:
         spec = evolve(spec, options={**spec.options, **provider_options})
     recipe = Recipe(source, name, spec, precision, min_nodes, threads, session_options or {})

@@ -77,7 +77,26 @@ def test_a_library_whose_texts_cannot_be_read_refuses_nothing(
     packed = tmp_path / "packed.so"
     packed.write_bytes(b"\x7fELF" + bytes(range(256)))
     monkeypatch.setattr("devicecore.ort.known_options._runtime", lambda: packed)
-    check_session_options("m", ["session.anything"])
+    check_session_options("m", SessionSpec(CPU_PROVIDER), ["session.anything"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["disable_prepacking", "x", "", "intra_op_num_threads", "log_severity_level", "ep.foo.bar"],
+)
+def test_a_part_of_an_entry_is_no_entry(name: str) -> None:
+    with pytest.raises(ModelError, match="ignores the option"):
+        check_session_options("m", SessionSpec(CPU_PROVIDER), [name])
+
+
+def test_a_providers_options_may_be_entries() -> None:
+    package = pytest.importorskip("onnxruntime_ep_webgpu", reason="no WebGPU plug-in")
+    spec = SessionSpec("WebGpuExecutionProvider", {}, 0, package.get_library_path())
+    own = "ep.webgpuexecutionprovider"
+    check_session_options("m", spec, [f"{own}.preferredLayout", "ep.context_enable"])
+    for wrong in (f"{own}.ferredLayout", "ep.cudaexecutionprovider.device_id"):
+        with pytest.raises(ModelError, match="ignores the option"):
+            check_session_options("m", spec, [wrong])
 
 
 def test_models_with_other_options_have_other_sessions(device: Device) -> None:
