@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,6 +122,16 @@ class Paddle(Framework):
     def set_c(self) -> bool:
         self.paddle.device.set_device("custom_cpu:2")
         return True
+
+
+def in_child(code: str) -> Any:
+    """Run *code* in a process of its own and return what it prints last, as JSON."""
+    path = f"import json, sys; sys.path[:] = {sys.path!r}\n"
+    run = subprocess.run(
+        [sys.executable, "-c", path + code], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 KINDS: dict[str, type[Framework]] = {kind.name: kind for kind in (Torch, Jax, TensorFlow, Paddle)}

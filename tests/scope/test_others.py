@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +12,7 @@ from devicecore.errors import NotLiveError, ScopeError
 from devicecore.optional import installed
 from devicecore.runtime import host_cpu
 from devicecore.scope import loaded
-from tests.scope.conftest import the
+from tests.scope.conftest import in_child, the
 
 if TYPE_CHECKING:
     from tests.scope.conftest import Framework
@@ -46,15 +43,6 @@ def tensorflow(
 def paddle(made_frameworks: dict[str, Framework], tmp_path_factory: pytest.TempPathFactory) -> Any:
     framework: Any = the("paddle", made_frameworks, tmp_path_factory)
     return framework.paddle
-
-
-def in_child(code: str) -> Any:
-    path = f"import json, sys; sys.path[:] = {sys.path!r}\n"
-    run = subprocess.run(
-        [sys.executable, "-c", path + code], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout.splitlines()[-1])
 
 
 # --- JAX ------------------------------------------------------------------------------------------
