@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devicecore import config
 from devicecore.doctor.diagnosis import Finding
 from devicecore.ort.dialects import ENGINE_OPTIONS
-from devicecore.ort.engine_cache import why_unusable
+from devicecore.ort.engine_cache import EngineCache, why_unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,11 +23,11 @@ _YES = {"1", "true"}
 
 def find(case: Case) -> Iterator[Finding]:
     """Yield what keeps engines from being kept, and first builds that are still to come."""
-    folder = config.load().cache_dir
+    folder = EngineCache().folder
     if problem := why_unusable(folder):
         yield Finding(
             _NAME,
-            "devicecore cannot keep anything in its cache folder",
+            "devicecore cannot keep engines",
             f"{folder} {problem}",
             "export DEVICECORE_CACHE_DIR=FOLDER, one of your own",
         )

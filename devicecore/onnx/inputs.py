@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import ModelError
@@ -9,7 +10,7 @@ from devicecore.onnx.arrays import describe
 from devicecore.onnx.ports import dimensions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from devicecore.onnx.arrays import Described
     from devicecore.onnx.ports import Port
@@ -33,6 +34,7 @@ def check_inputs(
     Raises:
         ModelError: They are not; it says what is expected and what was given.
     """
+    _check_kind(model, known, feeds)
     described: dict[str, Described] = {}
     for name, port in known.items():
         if name in feeds:
@@ -50,6 +52,12 @@ def check_inputs(
         expected = ", ".join(map(str, known.values()))
         raise ModelError(model, f"it takes {expected}, given also {_names(unknown)}")
     return described
+
+
+def _check_kind(model: str, known: Mapping[str, Port], feeds: Any) -> None:
+    if not isinstance(feeds, Mapping):
+        given = f"a {type(feeds).__name__} instead of arrays by the names of the inputs"
+        raise ModelError(model, f"it takes {', '.join(map(str, known.values()))}, given {given}")
 
 
 def _check(model: str, port: Port, given: Described, memory: str) -> None:

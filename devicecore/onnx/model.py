@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from devicecore.errors import ModelError, NotLiveError
+from devicecore.errors import ModelError, NotLiveError, UnknownResourceError
 from devicecore.ledger import default_ledger
+from devicecore.onnx.arguments import (
+    checked_options,
+    checked_policy,
+    checked_precision,
+    checked_share,
+    checked_source,
+    checked_threads,
+    texts,
+)
 from devicecore.onnx.arrays import call_key, signature
 from devicecore.onnx.loaded import LoadedModel
 from devicecore.onnx.session_stream import stream_for
-from devicecore.ort import CACHE_POLICIES, CPU_PROVIDER, PRECISIONS, PROVIDERS, open_session
+from devicecore.ort import CPU_PROVIDER, open_session
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
 
@@ -51,6 +61,7 @@ class OnnxModel:
             compile, ``"all"`` also what ONNX Runtime optimises for the CPU, ``"none"`` none.
 
     Raises:
+        TypeError: *model* is neither a path nor bytes.
         ValueError: An argument is not one of these; a provider is not known.
     """
 
@@ -70,30 +81,13 @@ class OnnxModel:
         session_options: Mapping[str, str] | None = None,
         cache: CachePolicy = "engines",
     ) -> None:
-        if precision not in PRECISIONS:
-            msg = f"precision is {precision!r}; it can be {' or '.join(map(repr, PRECISIONS))}"
-            raise ValueError(msg)
-        if min_nodes is not None and not 0 < min_nodes <= 1:
-            msg = f"min_nodes is {min_nodes!r}; it is a share of the nodes, above 0 and up to 1"
-            raise ValueError(msg)
-        if threads is not None and threads < 1:
-            msg = f"threads is {threads}; it is a number from 1, or None"
-            raise ValueError(msg)
-        if cache not in CACHE_POLICIES:
-            msg = f"cache is {cache!r}; it can be {' or '.join(map(repr, CACHE_POLICIES))}"
-            raise ValueError(msg)
-        if unknown := [name for name in provider_options or {} if name not in PROVIDERS]:
-            msg = f"no provider is called {unknown[0]!r}; known are {', '.join(PROVIDERS)}"
-            raise ValueError(msg)
-        self.model: bytes | Path = model if isinstance(model, bytes) else Path(model)
-        self.precision: Precision = precision
-        self.min_nodes = min_nodes
-        self.threads = threads
-        self.provider_options: dict[str, dict[str, str]] = {
-            provider: dict(options) for provider, options in (provider_options or {}).items()
-        }
-        self.session_options: dict[str, str] = dict(session_options or {})
-        self.cache: CachePolicy = cache
+        self.model = checked_source(model)
+        self.precision = checked_precision(precision)
+        self.min_nodes = checked_share(min_nodes)
+        self.threads = checked_threads(threads)
+        self.provider_options = checked_options(provider_options)
+        self.session_options = texts(session_options)
+        self.cache = checked_policy(cache)
         self._start()
 
     def _start(self) -> None:
@@ -101,6 +95,8 @@ class OnnxModel:
         self._lock = threading.Lock()
         # A quick way to what the devices hold, see `LoadedModel.idle`.
         self._idle: dict[ref[Device], dict[Hashable, list[Call]]] = {}
+        # What the devices know its sessions by.
+        self._keys: dict[ref[Device], Hashable] = {}
 
     @property
     def name(self) -> str:
@@ -181,6 +177,20 @@ class OnnxModel:
         """
         return self._on(device).session
 
+    def close(self) -> None:
+        """Let go of its sessions in this process; the next call opens one again.
+
+        A device keeps a session until then, or until it is closed, since another `OnnxModel` of the
+        same file and options shares it.
+        """
+        for place, key in list(self._keys.items()):
+            device = place()
+            if device is not None:
+                with suppress(UnknownResourceError):
+                    device.resource_mgr.delete(_CONTAINER, key)
+        self._idle.clear()
+        self._keys.clear()
+
     def _on(self, device: Device) -> LoadedModel:
         options = self._options_for(device.session)
         key = (
@@ -189,8 +199,14 @@ class OnnxModel:
             tuple(sorted(self.session_options.items())),
         )
         loaded = device.resource_mgr.lookup_or_create(_CONTAINER, key, lambda: self._load(device))
-        known = self._idle
-        known[ref(device, lambda gone: known.pop(gone, None))] = loaded.idle
+        idle, keys = self._idle, self._keys
+
+        def forget(gone: ref[Device]) -> None:
+            idle.pop(gone, None)
+            keys.pop(gone, None)
+
+        place = ref(device, forget)
+        idle[place], keys[place] = loaded.idle, key
         return loaded
 
     def _options_for(self, spec: SessionSpec | None) -> dict[str, str]:
@@ -226,7 +242,7 @@ class OnnxModel:
         return LoadedModel(self.name, session, stream)
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_copies", "_lock", "_idle", "digest")
+        own = ("_copies", "_lock", "_idle", "_keys", "digest")
         return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import NotLiveError
+from devicecore.onnx.arguments import checked_precision, checked_threads
 from devicecore.optional import require
 from devicecore.ort.creation import add_provider, new_options, thread_limit
 from devicecore.ort.dialects import Preferences
@@ -34,15 +35,17 @@ def session_options(
         threads: See `OnnxModel`.
 
     Raises:
+        ValueError: *precision* or *threads* is none.
         NotLiveError: The device does not work for ONNX Runtime.
         UnknownDeviceError: There is no such device.
         InvalidDeviceNameError: *device* is no device name.
         MissingDependencyError: ONNX Runtime is not installed.
     """
+    wanted = Preferences(checked_precision(precision), "", thread_limit(checked_threads(threads)))
     ort = require("onnxruntime", extra="onnx")
     found = default_runtime().device(device, "onnx")
     if found.session is None:
         raise NotLiveError(found.name, "absent", "ONNX Runtime has no provider for it")
     options = new_options(ort, threads)
-    add_provider(ort, options, found.session, Preferences(precision, threads=thread_limit(threads)))
+    add_provider(ort, options, found.session, wanted)
     return options

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from devicecore.errors import DeviceCoreError, NotLiveError
 from devicecore.ledger import default_ledger
+from devicecore.ort.creation import thread_limit
+from devicecore.ort.dialects import Preferences, provider_options
 from devicecore.ort.spec import CPU_PROVIDER
 from devicecore.resolution.full import AUTO, automatic_types, resolve
 from devicecore.runtime import default_runtime
@@ -118,7 +120,7 @@ def get_providers(
         return [CPU_PROVIDER]
     if spec.provider == CPU_PROVIDER:
         return [CPU_PROVIDER]
-    options = dict(spec.options)
+    options = provider_options(spec, Preferences(threads=thread_limit(None)), {})
     return [(spec.provider, options) if options else spec.provider, CPU_PROVIDER]
 
 

@@ -174,7 +174,7 @@ def test_all_the_cpus_of_the_machine_are_no_limit(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("place", "said"),
-    [("file", "is no folder"), ("file/below", "a file"), ("open", "by others"), ("new", "")],
+    [("file", "lies below"), ("file/below", "a file"), ("open", "by others"), ("new", "")],
 )
 def test_the_cache_folder(
     place: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -182,6 +182,8 @@ def test_the_cache_folder(
     (tmp_path / "file").touch()
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open" / "engines").mkdir()
+    (tmp_path / "open" / "engines").chmod(0o777)
     monkeypatch.setenv("DEVICECORE_CACHE_DIR", str(tmp_path / place))
     found = list(engine_cache.find(Case()))
     assert [said in finding.evidence for finding in found] == [True] * bool(said)

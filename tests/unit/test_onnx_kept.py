@@ -55,3 +55,16 @@ def test_a_model_may_give_another_shape_than_it_declares(device: Device) -> None
         x = np.zeros(4, np.float32)
         x[:ones] = 1
         assert device.compute(model, {"x": x})["y"].tolist() == [list(range(ones))]
+
+
+def test_a_model_that_is_closed_opens_again(device: Device) -> None:
+    port = (TensorProto.FLOAT, ["n"])
+    model = model_of([helper.make_node("Neg", ["x"], ["y"])], {"x": port, "y": port}, "y")
+    x = np.ones(3, np.float32)
+    model.close()
+    for _ in range(3):
+        assert device.compute(model, {"x": x})["y"].tolist() == [-1, -1, -1]
+    assert device.resource_mgr.containers() == {"onnx": 1}
+    model.close()
+    assert device.resource_mgr.containers() == {"onnx": 0}
+    assert device.compute(model, {"x": x})["y"].tolist() == [-1, -1, -1]

@@ -145,15 +145,13 @@ def test_a_cpu_is_no_gpu() -> None:
 
 def test_the_chosen_provider_then_the_cpu_and_no_other() -> None:
     source = runtime(Cuda, Tensorrt)
-    assert get_providers("cuda", runtime=source) == [
-        ("CUDAExecutionProvider", {"device_id": "0"}),
-        "CPUExecutionProvider",
-    ]
-    assert get_providers("cuda:1", runtime=source)[0] == (
-        "CUDAExecutionProvider",
-        {"device_id": "1"},
-    )
-    assert get_providers(runtime=source)[0] == ("CUDAExecutionProvider", {"device_id": "0"})
+    exact = {"cudnn_conv_algo_search": "HEURISTIC", "use_tf32": "0"}
+    first, last = get_providers("cuda", runtime=source)
+    assert first == ("CUDAExecutionProvider", {"device_id": "0", **exact})
+    assert last == "CPUExecutionProvider"
+    assert get_providers(runtime=source) == [first, last]
+    second = ("CUDAExecutionProvider", {"device_id": "1", **exact})
+    assert get_providers("cuda:1", runtime=source) == [second, last]
     assert get_providers("cpu", runtime=source) == ["CPUExecutionProvider"]
 
 
