@@ -52,8 +52,8 @@ class OnnxModel:
         threads: Threads of a session; None for as many CPUs as affinity and the cgroup's quota
             leave. Where that is fewer than the machine has, idle threads sleep instead of spinning.
         provider_options: Further options by the name of the provider, such as
-            ``{"CUDAExecutionProvider": {"gpu_mem_limit": "2000000000"}}``; each device takes those
-            of its own.
+            ``{"CUDAExecutionProvider": {"gpu_mem_limit": 2_000_000_000}}``; each device takes
+            those of its own.
         session_options: Further configuration entries of the sessions, such as
             ``{"session.disable_prepacking": "1"}``.
         cache: Which engines are kept for the next process, in a folder for each model, provider,
@@ -77,8 +77,8 @@ class OnnxModel:
         precision: Precision = "f32",
         min_nodes: float | None = None,
         threads: int | None = None,
-        provider_options: Mapping[str, Mapping[str, str]] | None = None,
-        session_options: Mapping[str, str] | None = None,
+        provider_options: Mapping[str, Mapping[str, object]] | None = None,
+        session_options: Mapping[str, object] | None = None,
         cache: CachePolicy = "engines",
     ) -> None:
         self.model = checked_source(model)
