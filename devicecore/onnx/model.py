@@ -72,7 +72,7 @@ class OnnxModel:
 
     def __init__(
         self,
-        model: bytes | str | Path,
+        model: bytes | bytearray | memoryview | str | Path,
         *,
         precision: Precision = "f32",
         min_nodes: float | None = None,

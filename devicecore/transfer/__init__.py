@@ -1,14 +1,12 @@
 """Moving data between devices: whole structures, and single arrays between frameworks."""
 
 from devicecore.transfer.conversion import as_tensor, to_numpy
-from devicecore.transfer.errors import TransferError
 from devicecore.transfer.moving import tensors_to_device
 from devicecore.transfer.pending import PendingTransfer
 from devicecore.transfer.registered import register_container, unregister_container
 
 __all__ = [
     "PendingTransfer",
-    "TransferError",
     "as_tensor",
     "register_container",
     "tensors_to_device",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from devicecore.errors import TransferError
 from devicecore.optional import require
-from devicecore.transfer.errors import TransferError
 from devicecore.transfer.loaded import class_in
 from devicecore.transfer.moving import tensors_to_device
 from devicecore.transfer.tensors import kind_name, tensor_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from devicecore.transfer.errors import TransferError
+from devicecore.errors import TransferError
 
 _HOST = 1  # DLPack's number of the host's memory
 # Element types of ml_dtypes that torch has too, by the size in which their bits are handed over.

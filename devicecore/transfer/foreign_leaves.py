@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import NotLiveError
-from devicecore.transfer.errors import TransferError
+from devicecore.errors import NotLiveError, TransferError
 from devicecore.transfer.loaded import class_in
 from devicecore.transfer.request import LeafKind, MoveFailedError, OneByOne
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, get_args
 
-from devicecore.errors import DeviceCoreError, NotLiveError, UnknownDeviceError
+from devicecore.errors import DeviceCoreError, NotLiveError, TransferError, UnknownDeviceError
 from devicecore.optional import installed
-from devicecore.transfer.errors import TransferError
 from devicecore.transfer.pending import pending
 from devicecore.transfer.rebuild import rebuild
 from devicecore.transfer.request import Arrays, MoveFailedError, Request

@@ -8,8 +8,7 @@ import sys
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import DeviceCoreError
-from devicecore.transfer.errors import TransferError
+from devicecore.errors import DeviceCoreError, TransferError
 from devicecore.transfer.request import LeafKind, MoveFailedError, OneByOne
 from devicecore.transfer.tensors import tensor_of
 from devicecore.transfer.torch_leaves import TorchTensors

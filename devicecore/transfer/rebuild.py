@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from devicecore.transfer.errors import TransferError
+from devicecore.errors import TransferError
 
 if TYPE_CHECKING:
     from devicecore.transfer.scan import Found

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from devicecore.errors import TransferError
 from devicecore.transfer.containers import Rule
-from devicecore.transfer.errors import TransferError
 from devicecore.transfer.kinds import KNOWN, TORCH_TENSORS, Kinds
 from devicecore.transfer.torch_leaves import without_modes
 

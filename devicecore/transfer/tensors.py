@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from devicecore.errors import TransferError
 from devicecore.optional import require
 from devicecore.transfer.dlpack import tensor_from_dlpack, tensor_from_numpy
-from devicecore.transfer.errors import TransferError
 from devicecore.transfer.loaded import class_in
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from devicecore.device_factory import default_registry
-from devicecore.errors import OutOfMemoryError
-from devicecore.transfer import TransferError, as_tensor, tensors_to_device, to_numpy
+from devicecore.errors import OutOfMemoryError, TransferError
+from devicecore.transfer import as_tensor, tensors_to_device, to_numpy
 
 pytestmark = pytest.mark.hardware
 

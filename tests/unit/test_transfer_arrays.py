@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from devicecore import as_tensor, to_numpy
-from devicecore.transfer import TransferError
+from devicecore.errors import TransferError
 
 torch = pytest.importorskip("torch")
 

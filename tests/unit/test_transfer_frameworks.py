@@ -14,8 +14,8 @@ import pytest
 
 from devicecore import tensors_to_device
 from devicecore.device import Device
+from devicecore.errors import TransferError
 from devicecore.optional import installed
-from devicecore.transfer import TransferError
 
 torch = pytest.importorskip("torch")
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import optree
 import pytest
 
-from devicecore.errors import RegistrationError
+from devicecore.errors import RegistrationError, TransferError
 from devicecore.transfer import (
-    TransferError,
     register_container,
     tensors_to_device,
     unregister_container,

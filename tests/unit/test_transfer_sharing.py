@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from devicecore.errors import DeviceCoreError
-from devicecore.transfer import TransferError, tensors_to_device
+from devicecore.errors import DeviceCoreError, TransferError
+from devicecore.transfer import tensors_to_device
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devicecore.transfer import TransferError, tensors_to_device
+from devicecore.errors import TransferError
+from devicecore.transfer import tensors_to_device
 
 torch = pytest.importorskip("torch")
 

@@ -1,0 +1,60 @@
+"""Every error that devicecore raises.
+
+Each one is also the builtin it is a kind of, keeps its facts as attributes, survives pickling, and
+reads in three parts: what was wrong; what is possible; what to do.
+"""
+
+from devicecore.errors.asking import (
+    ConfigurationError,
+    IncompatibleNamesError,
+    InvalidDeviceNameError,
+    UnknownDeviceError,
+    UnknownResourceError,
+)
+from devicecore.errors.base import DeviceCoreError, shorten
+from devicecore.errors.devices import (
+    DeviceError,
+    DeviceGoneError,
+    NoKernelError,
+    NotLiveError,
+    OutOfMemoryError,
+    RefusedCallError,
+)
+from devicecore.errors.setting_up import (
+    DeviceConflictError,
+    HostCpuError,
+    MissingDependencyError,
+    RegistrationError,
+)
+from devicecore.errors.using import (
+    EngineCacheError,
+    FallbackForbiddenError,
+    ModelError,
+    ScopeError,
+    TransferError,
+)
+
+__all__ = [
+    "ConfigurationError",
+    "DeviceConflictError",
+    "DeviceCoreError",
+    "DeviceError",
+    "DeviceGoneError",
+    "EngineCacheError",
+    "FallbackForbiddenError",
+    "HostCpuError",
+    "IncompatibleNamesError",
+    "InvalidDeviceNameError",
+    "MissingDependencyError",
+    "ModelError",
+    "NoKernelError",
+    "NotLiveError",
+    "OutOfMemoryError",
+    "RefusedCallError",
+    "RegistrationError",
+    "ScopeError",
+    "TransferError",
+    "UnknownDeviceError",
+    "UnknownResourceError",
+    "shorten",
+]

@@ -1,0 +1,125 @@
+"""What was asked for does not exist, or cannot be asked for so."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from devicecore.errors.base import DeviceCoreError, listing, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class InvalidDeviceNameError(DeviceCoreError, ValueError):
+    """A text is not a device name.
+
+    Attributes:
+        text: What was given.
+        position: Where in *text* it goes wrong, counted from 0.
+        reason: Why.
+        suggestion: A name that may have been meant, or an empty string.
+    """
+
+    def __init__(self, text: str, position: int, reason: str, suggestion: str = "") -> None:
+        self.text = text
+        self.position = position
+        self.reason = reason
+        self.suggestion = suggestion
+        super().__init__(text, position, reason, suggestion)
+
+    def _parts(self) -> tuple[str, ...]:
+        return (
+            f"{shorten(self.text, 80)!r} is no device name: {self.reason}, at {self.position}",
+            "names look like 'cuda:1', 'GPU:0' or '/job:worker/replica:0/task:3/device:CUDA:1'",
+            f"did you mean {self.suggestion!r}?" if self.suggestion else "",
+        )
+
+
+class IncompatibleNamesError(DeviceCoreError, ValueError):
+    """Two device names set the same part to different values.
+
+    Attributes:
+        part: The part: ``job``, ``replica``, ``task``, ``device_type`` or ``index``.
+        left: Its value in the first name.
+        right: Its value in the second name.
+    """
+
+    def __init__(self, part: str, left: str | int, right: str | int) -> None:
+        self.part = part
+        self.left = left
+        self.right = right
+        super().__init__(part, left, right)
+
+    def _parts(self) -> tuple[str, ...]:
+        return (
+            f"the names disagree on the {self.part}: {self.left!r} and {self.right!r}",
+            "only parts that are unset on one side can be merged",
+            "merge with conflicts='soft' or 'override' to let type and index differ",
+        )
+
+
+class UnknownDeviceError(DeviceCoreError, LookupError):
+    """No device answers to the name that was asked for.
+
+    Attributes:
+        name: What was asked for.
+        known: The names that would have worked.
+        why: Why a device of that type is missing, if that is known.
+    """
+
+    def __init__(self, name: str, known: Iterable[str] = (), why: str = "") -> None:
+        self.name = name
+        self.known: tuple[str, ...] = tuple(known)
+        self.why = why
+        super().__init__(name, self.known, why)
+
+    def _parts(self) -> tuple[str, ...]:
+
+        short = {known.rpartition("/device:")[2]: known for known in self.known}
+        near = get_close_matches(self.name.rpartition("/device:")[2].upper(), short, n=1)
+        return (
+            f"no device is called {self.name!r}" + (f" ({self.why})" if self.why else ""),
+            f"there is {listing(self.known)}",
+            f"did you mean {near[0]!r}?" if near else "run `devicecore devices` for the reasons",
+        )
+
+
+class UnknownResourceError(DeviceCoreError, LookupError):
+    """A device keeps nothing under that name.
+
+    Attributes:
+        container: The container that was searched.
+        name: What was asked for.
+    """
+
+    def __init__(self, container: str, name: str) -> None:
+        self.container = container
+        self.name = name
+        super().__init__(container, name)
+
+    def _parts(self) -> tuple[str, ...]:
+        return (f"there is no {self.name!r} in {self.container!r}",)
+
+
+class ConfigurationError(DeviceCoreError, ValueError):
+    """A variable of the environment has a value that it cannot have.
+
+    Attributes:
+        variable: The variable's name.
+        value: Its value.
+        possible: What it can be.
+    """
+
+    def __init__(self, variable: str, value: str, possible: str) -> None:
+        self.variable = variable
+        self.value = value
+        self.possible = possible
+        super().__init__(variable, value, possible)
+
+    def _parts(self) -> tuple[str, ...]:
+        return (
+            f"{self.variable} is {self.value!r}",
+            f"it can be {self.possible}",
+            "set it anew, or unset it",
+        )
