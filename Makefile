@@ -90,9 +90,9 @@ $(FRAMEWORKS)/.stamp: pyproject.toml constraints-frameworks.txt
 
 # Each framework in a process of its own: they take each other's threads and libraries otherwise.
 # The options of pyproject.toml need plug-ins that are not here; their warnings are not ours.
-test-frameworks: $(FRAMEWORKS)/.stamp ## Run the tests of scopes with JAX, with TensorFlow and with Paddle
+test-frameworks: $(FRAMEWORKS)/.stamp ## Run the tests of scopes and transfers with JAX, TensorFlow and Paddle
 	for framework in jax tensorflow paddle; do \
-	  $(FRAMEWORKS)/bin/python -m pytest tests/scope -q -k $$framework -o filterwarnings=default \
+	  $(FRAMEWORKS)/bin/python -m pytest tests/scope tests/unit/test_transfer_frameworks.py -q -k $$framework -o filterwarnings=default \
 	    -o addopts=--import-mode=importlib $(PYTEST_ARGS) || exit 1; \
 	done
 
