@@ -92,9 +92,11 @@ def new_device(
 def host_device(registry: FactoryRegistry, name_prefix: str) -> Device:
     """Make CPU:0 at once, from what is known without a probe; see `FactoryRegistry`."""
     one = DeviceOptions(device_count={_HOST: 1})
-    for registration in registry.factories(_HOST):
-        liveness = registry.liveness_of(registration, deep=False)
-        if registration.after_class is None and liveness.is_live:
+    first = [each for each in registry.factories(_HOST) if each.after_class is None]
+    # Somebody's own factory may not know it without one.
+    for registration, deep in [(each, deep) for deep in (False, True) for each in first]:
+        liveness = registry.liveness_of(registration, deep=deep)
+        if liveness.is_live:
             known = tuple(name for name, each in liveness.frameworks.items() if each.is_live)
             found = evolve(one, physical=liveness.devices, frameworks=known)
             if made := _create(registry, registration, found, name_prefix):

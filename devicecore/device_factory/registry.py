@@ -329,7 +329,7 @@ class FactoryRegistry:
         return making.devices_of_type(self, device_type, options, name_prefix)
 
     def host_device(self, name_prefix: str) -> Device:
-        """Make CPU:0 at once, from what is known without a probe.
+        """Make CPU:0 at once, from what is known without a probe if any factory of it can.
 
         Raises:
             NotLiveError: No factory of the CPU can.

@@ -81,13 +81,13 @@ class OnnxModel:
         session_options: Mapping[str, object] | None = None,
         cache: CachePolicy = "engines",
     ) -> None:
-        self.model = checked_source(model)
-        self.precision = checked_precision(precision)
-        self.min_nodes = checked_share(min_nodes)
-        self.threads = checked_threads(threads)
-        self.provider_options = checked_options(provider_options)
-        self.session_options = texts(session_options)
-        self.cache = checked_policy(cache)
+        self.model: bytes | Path = checked_source(model)
+        self.precision: Precision = checked_precision(precision)
+        self.min_nodes: float | None = checked_share(min_nodes)
+        self.threads: int | None = checked_threads(threads)
+        self.provider_options: dict[str, dict[str, str]] = checked_options(provider_options)
+        self.session_options: dict[str, str] = texts(session_options)
+        self.cache: CachePolicy = checked_policy(cache)
         self._start()
 
     def _start(self) -> None:

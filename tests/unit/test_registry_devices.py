@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devicecore.device import Device
-from devicecore.device_factory import DeviceOptions, FactoryRegistry, Registration
+from devicecore.device_factory import (
+    DeviceFactory,
+    DeviceOptions,
+    FactoryRegistry,
+    Registration,
+)
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.ledger import default_ledger
@@ -108,6 +113,15 @@ class TestMaking:
         assert registry.host_device(LOCAL_TASK).name == f"{LOCAL_TASK}/device:CPU:0"
         with pytest.raises(UnknownDeviceError):
             registry.new_device("TPU", DeviceOptions(), "")
+
+    def test_a_host_that_is_known_only_once_it_was_probed(self) -> None:
+        class Plain(DeviceFactory):
+            def create_devices(self, options: DeviceOptions, name_prefix: str) -> Sequence[Device]:
+                return [Device(f"{name_prefix}/device:CPU:0")]
+
+        empty = FactoryRegistry()
+        empty.register_class("CPU", Plain)
+        assert empty.host_device(LOCAL_TASK).name == f"{LOCAL_TASK}/device:CPU:0"
 
     def test_some_take_part_only_when_they_are_named(self, registry: FactoryRegistry) -> None:
         factory = type("Software", (FakeFactory,), {"device_type": "GPU"})
