@@ -58,3 +58,6 @@ __all__ = [
     "UnknownResourceError",
     "shorten",
 ]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__  # where users find it, and what a traceback says
