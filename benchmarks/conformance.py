@@ -98,6 +98,7 @@ def backend_on(engine: str) -> type[Backend]:
     class OnThatDevice(OnnxBackend):
         on = found
         spare = None if found is cpu else cpu
+        runs = 1 if engine == "webgpu" else 3  # in software it takes minutes
 
     return OnThatDevice
 

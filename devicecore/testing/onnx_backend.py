@@ -26,9 +26,6 @@ _OPSET, _IR_VERSION = 21, 10
 _NO_KERNEL = "NotImplemented"  # the class of ONNX Runtime's error
 _NO_NODE = "it takes none of"
 
-# What is kept between runs is part of what is tested: the first one binds, the third one finds it.
-_RUNS = 3
-
 
 class OnnxBackend(Backend):
     """Runs ONNX's models on a device, as ``onnx.backend.test`` and other tools of ONNX ask for it.
@@ -43,11 +40,14 @@ class OnnxBackend(Backend):
         spare: The device for models of which the first one takes no node, or its name; each of them
             is in the ledger. None to skip their tests.
         model_options: Arguments of each `OnnxModel`.
+        runs: How often each model is run on the same inputs; the last outputs count. What is kept
+            between runs is tested with three: the first one binds, the third one finds it.
     """
 
     on: ClassVar[Device | str | None] = None
     spare: ClassVar[Device | str | None] = None
     model_options: ClassVar[Mapping[str, Any]] = {"cache": "none", "threads": 1}
+    runs: ClassVar[int] = 3
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
@@ -79,7 +79,7 @@ class OnnxBackend(Backend):
         opened = OnnxModel(source, **cls.model_options)
         place = _device(device if cls.on is None else cls.on)
         try:
-            return OnnxRepresentation(opened, place)
+            return OnnxRepresentation(opened, place, cls.runs)
         except (ModelError, NotLiveError) as error:
             if type(error.__cause__).__name__ == _NO_KERNEL:
                 raise SkipTest(error.reason) from error
@@ -89,7 +89,7 @@ class OnnxBackend(Backend):
                 raise SkipTest(error.reason) from error
             spare = _device(cls.spare)
             default_ledger().record(opened.name, place.name, spare.name, error.reason)
-            return OnnxRepresentation(opened, spare)
+            return OnnxRepresentation(opened, spare, cls.runs)
 
     @classmethod
     def run_node(
@@ -130,18 +130,20 @@ class OnnxRepresentation(BackendRep):
     Args:
         model: The model.
         device: The device.
+        runs: How often it is run on the same inputs.
 
     Attributes:
         device: Where it runs.
         nodes: How many of its nodes each provider takes.
     """
 
-    def __init__(self, model: OnnxModel, device: Device) -> None:
+    def __init__(self, model: OnnxModel, device: Device, runs: int = 1) -> None:
         held = device.resource_mgr
         if sum(held.containers().values()) >= _MOST_SESSIONS:
             held.clear()  # a model that is still in use opens its session again
         opened = model.session(device)
         self._model = model
+        self._runs = runs
         self._names = [each.name for each in opened.session.get_inputs()]
         self.device = device
         self.nodes: Mapping[str, int] = opened.nodes
@@ -159,7 +161,7 @@ class OnnxRepresentation(BackendRep):
             for name, value in zip(self._names, values, strict=False)
         }
         outputs: Mapping[str, Any] = {}
-        for _ in range(_RUNS):
+        for _ in range(self._runs):
             outputs = self.device.compute(self._model, feeds)
         return tuple(outputs.values())
 
