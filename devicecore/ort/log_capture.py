@@ -81,7 +81,8 @@ class _Callback:
     def receive(self, _level: int, _category: str, _log: str, _where: str, text: str) -> None:
         lines = getattr(self.local, "lines", None)
         if lines is None:
-            sys.stderr.write(f"{text}\n")
+            if sys.stderr is not None:
+                sys.stderr.write(f"{text}\n")
         else:
             lines.append(text.strip())
 
@@ -101,6 +102,9 @@ class _Descriptor:
 
     @contextmanager
     def collect(self, lines: list[str]) -> Iterator[None]:
+        if not _is_open(2):  # a program without a console: there is nothing to take it from
+            yield
+            return
         file, start = self._begin()
         try:
             yield
@@ -113,7 +117,7 @@ class _Descriptor:
     def _begin(self) -> tuple[BinaryIO, int]:
         with self.lock:
             if self.file is None:
-                sys.stderr.flush()
+                _flush()
                 self.saved = os.dup(2)
                 self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by the last user
                 os.dup2(self.file.fileno(), 2)
@@ -124,7 +128,7 @@ class _Descriptor:
         with self.lock:
             self.users = max(0, self.users - 1)  # a fork in between has set it to 0
             if self.users == 0 and self.file is not None:
-                sys.stderr.flush()
+                _flush()
                 os.dup2(self.saved, 2)
                 os.close(self.saved)
                 self.file.close()
@@ -136,6 +140,19 @@ class _Descriptor:
         if self.file is not None:
             os.dup2(self.saved, 2)
             self.users, self.file = 0, None
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _flush() -> None:
+    if sys.stderr is not None:  # as it is under pythonw
+        sys.stderr.flush()
 
 
 def _plain(line: str) -> str:

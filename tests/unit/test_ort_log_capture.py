@@ -1,6 +1,7 @@
 """ONNX Runtime's words go into a list and nowhere else."""
 
 import os
+import subprocess
 import sys
 import threading
 from typing import Any
@@ -135,3 +136,28 @@ def test_a_child_forked_meanwhile_has_its_own_stderr(capfd: Capture) -> None:
     sys.stderr.flush()
     assert log == []
     assert capfd.readouterr().err == "from the child"
+
+
+QUIET = """
+import os, sys
+{what}
+from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session, probe_provider
+from devicecore.ort.log_capture import captured_log
+from devicecore.ort.tiny_model import tiny_model
+with captured_log(native=True):
+    open_session(tiny_model(), SessionSpec(CPU_PROVIDER))
+sys.stdout.write(probe_provider(SessionSpec(CPU_PROVIDER)).state)
+"""
+
+
+@pytest.mark.parametrize(
+    "what", ["sys.stderr = None", "os.close(2)", "os.close(2); sys.stderr = None"]
+)
+def test_a_program_without_a_console_opens_sessions(what: str) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", QUIET.format(what=what)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == "live"
