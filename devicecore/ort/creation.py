@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     from devicecore.ort.spec import SessionSpec
 
+# A session says more in its runs than any option of a run keeps it from; an error raises.
+_ERRORS = 3
+
 
 @frozen
 class Recipe:
@@ -95,6 +98,7 @@ def new_options(
 ) -> Any:
     """Return ONNX Runtime's ``SessionOptions`` with as many threads as may really run at once."""
     options = ort.SessionOptions()
+    options.log_severity_level = _ERRORS
     usable = config.effective_cpu_count()
     options.intra_op_num_threads = threads or usable
     if _is_limited() or (threads or 0) > usable:
