@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from attrs import define, field
@@ -81,7 +81,7 @@ class _Callback:
     def receive(self, _level: int, _category: str, _log: str, _where: str, text: str) -> None:
         lines = getattr(self.local, "lines", None)
         if lines is None:
-            if sys.stderr is not None:
+            with suppress(AttributeError, OSError, ValueError):  # no console, or a closed one
                 sys.stderr.write(f"{text}\n")
         else:
             lines.append(text.strip())
