@@ -6,6 +6,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from devicecore.ort.log_capture import let_through
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,7 +34,8 @@ def build_notice(provider: str, model: str, *, at_once: bool) -> Iterator[None]:
     def tell() -> None:
         wait = _EVERY_S if at_once else _PATIENCE_S
         while not done.wait(wait):
-            log.warning("%s: %.0f s so far", what, time.monotonic() - begin)
+            with let_through():  # what the provider itself says is being collected
+                log.warning("%s: %.0f s so far", what, time.monotonic() - begin)
             wait = _EVERY_S
 
     if at_once:

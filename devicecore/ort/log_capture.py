@@ -134,6 +134,21 @@ class _Descriptor:
                 self.file.close()
                 self.file = None
 
+    @contextmanager
+    def let_through(self) -> Iterator[None]:
+        """Let what is written in this block go where it would go if nobody collected."""
+        with self.lock:
+            if self.file is None:
+                yield
+                return
+            _flush()
+            os.dup2(self.saved, 2)
+            try:
+                yield
+                _flush()
+            finally:
+                os.dup2(self.file.fileno(), 2)
+
     def after_fork(self) -> None:
         """Give a forked child its stderr back, whatever the parent was collecting."""
         self.lock = threading.Lock()
@@ -162,5 +177,6 @@ def _plain(line: str) -> str:
 
 _CALLBACK = _Callback()
 _DESCRIPTOR = _Descriptor()
+let_through = _DESCRIPTOR.let_through
 rearm_after_fork(_CALLBACK)
 rearm_after_fork(_DESCRIPTOR)

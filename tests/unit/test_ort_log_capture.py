@@ -1,5 +1,6 @@
 """ONNX Runtime's words go into a list and nowhere else."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from devicecore.ort.build_notice import build_notice
 from devicecore.ort.log_capture import captured_log
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -136,6 +138,24 @@ def test_a_child_forked_meanwhile_has_its_own_stderr(capfd: Capture) -> None:
     sys.stderr.flush()
     assert log == []
     assert capfd.readouterr().err == "from the child"
+
+
+def test_our_own_words_are_not_collected(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("devicecore.ort.build_notice._PATIENCE_S", 0.0)
+    log, handler = logging.getLogger("devicecore"), logging.StreamHandler()
+    log.addHandler(handler)
+    shown = ""
+    try:
+        with captured_log(native=True) as lines:
+            os.write(2, b"the provider's\n")
+            with build_notice("TensorrtExecutionProvider", "m.onnx", at_once=False):
+                while "so far" not in shown:  # before the build is over
+                    shown += capfd.readouterr().err
+            os.write(2, b"the provider's again\n")
+    finally:
+        log.removeHandler(handler)
+    assert "the provider's" not in shown
+    assert lines == ["the provider's", "the provider's again"]
 
 
 QUIET = """
