@@ -22,6 +22,7 @@ from devicecore.optional import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 _DECORATION = re.compile(r"^(\x1b\[[\d;]*m)?\S+ \S+ \[[VIWEF]:onnxruntime:[^\]]*\] |\x1b\[[\d;]*m")
 _WARNING = 2  # ONNX Runtime's number; lower ones are for its developers
@@ -51,6 +52,11 @@ def captured_log(*, native: bool = False) -> Iterator[list[str]]:
         if calls_back:
             stack.enter_context(_CALLBACK.collect(lines, ort))
         yield lines
+
+
+def let_through() -> AbstractContextManager[None]:
+    """Return a block whose words go where they would go if nobody collected any."""
+    return _DESCRIPTOR.let_through()
 
 
 @define(eq=False)
@@ -136,7 +142,7 @@ class _Descriptor:
 
     @contextmanager
     def let_through(self) -> Iterator[None]:
-        """Let what is written in this block go where it would go if nobody collected."""
+        """Give the descriptor back for a moment; see the function of that name."""
         with self.lock:
             if self.file is None:
                 yield
@@ -177,6 +183,5 @@ def _plain(line: str) -> str:
 
 _CALLBACK = _Callback()
 _DESCRIPTOR = _Descriptor()
-let_through = _DESCRIPTOR.let_through
 rearm_after_fork(_CALLBACK)
 rearm_after_fork(_DESCRIPTOR)
