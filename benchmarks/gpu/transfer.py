@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import random
 import statistics
 import sys
 import time
@@ -93,10 +94,15 @@ def calls_to_the_host() -> dict[str, Callable[[], Any]]:
 
 
 def medians_us(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Return the median time of each call in µs; the calls take turns."""
+    """Return the median time of each call in µs; the calls take turns, in any order.
+
+    In the same order always, each would follow the same one, and find the caches as that left them.
+    """
     rounds: dict[str, list[float]] = {name: [] for name in calls}
+    order, chance = list(calls.items()), random.Random(0)  # noqa: S311 - no secret
     for _ in range(WARM_UP + ROUNDS):
-        for name, call in calls.items():
+        chance.shuffle(order)
+        for name, call in order:
             torch.cuda.synchronize()
             start = time.perf_counter()
             result = call()

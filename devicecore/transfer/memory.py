@@ -30,7 +30,7 @@ def extents_of(tensors: Sequence[Any]) -> list[Extent]:
     not their values: sparse, quantized, or lazily negated ones.
     """
     torch = sys.modules["torch"]
-    plain, strided, dtypes = torch.Tensor, torch.strided, _dtypes()
+    plain, strided, dtypes = torch.Tensor, torch.strided, plain_dtypes()
     found: list[Extent] = []
     for position, tensor in enumerate(tensors):
         if type(tensor) is not plain or tensor.requires_grad or tensor.layout is not strided:
@@ -49,8 +49,8 @@ def extents_of(tensors: Sequence[Any]) -> list[Extent]:
 
 
 @cache
-def _dtypes() -> Mapping[Any, bool]:
-    """Return the element types of plain tensors, and which are complex."""
+def plain_dtypes() -> Mapping[Any, bool]:
+    """Return the element types of tensors whose bytes are their values, and which are complex."""
     torch = sys.modules["torch"]
     names = [(name, False) for name in _REAL] + [(name, True) for name in _COMPLEX]
     return {getattr(torch, name): flag for name, flag in names if hasattr(torch, name)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from operator import is_
 from typing import TYPE_CHECKING, Any, get_args
 
 from devicecore.errors import DeviceCoreError, NotLiveError, TransferError, UnknownDeviceError
@@ -97,11 +98,9 @@ def _move_leaves(found: Found, request: Request) -> dict[int, Any]:
             value, cause = values[failed.position], failed.cause
             explained = _explained(cause, found.path_to(value), value, request)
             raise explained from (None if explained is cause else cause)
-        moved |= {
-            key: new
-            for (key, old), new in zip(leaves.items(), results, strict=True)
-            if new is not old
-        }
+        moved |= zip(leaves, results, strict=True)
+        if any(map(is_, values, results)):  # some stay as they are
+            moved = {key: new for key, new in moved.items() if new is not leaves.get(key)}
     return moved
 
 

@@ -115,8 +115,11 @@ class _Builder:
         shell = self._open[key] = self._shell(key)
         if shell is not None:
             self.done[key] = shell
-        children = map(id, self._found.containers[key][2])
-        first = [each for each in children if each in self._changed and each not in self.done]
+        children = self._found.containers[key][2]
+        if self._changed.isdisjoint(map(id, children)):  # most often there are leaves only
+            return []
+        keys = map(id, children)
+        first = [each for each in keys if each in self._changed and each not in self.done]
         if any(each in self._open for each in first):
             raise _HoldsItselfError
         return first
@@ -130,7 +133,7 @@ class _Builder:
 
     def _fill(self, key: int, shell: Any) -> None:
         value, rule, children = self._found.containers[key]
-        new = [self.done.get(id(child), child) for child in children]
+        new = list(map(self.done.get, map(id, children), children))
         try:
             self.done[key] = rule.build(value, shell, new)
         except Exception as error:

@@ -80,13 +80,15 @@ def _walk(found: Found, request: Request) -> None:
     # Written for speed: a batch can have thousands of leaves, most often with nothing to do.
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     here = request.target.torch_device
+    leaves_host = here is None or here.type != "cpu"
     elsewhere: dict[int, Any] = {}
     waiting: list[Sequence[Any]] = [(found.root,)]
     while waiting:
         for value in waiting.pop():
             kind = type(value)
             if kind is tensor:
-                if value.device != here:
+                # Asked first, as making the device to compare takes as long as all the rest.
+                if leaves_host if value.is_cpu else value.device != here:
                     elsewhere[id(value)] = value
                 continue
             rule = KNOWN.get(kind, _NEW)

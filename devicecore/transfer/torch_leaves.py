@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.transfer.memory import extents_of
 from devicecore.transfer.overlaps import move_overlapping
-from devicecore.transfer.packing import move_packed
+from devicecore.transfer.packing import move_packed, move_simple
 from devicecore.transfer.request import LeafKind, MoveFailedError
 from devicecore.transfer.target import QUEUEING
 from devicecore.transfer.torch_copy import queueing_sources, torch_device_of
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from devicecore.transfer.memory import Extent
     from devicecore.transfer.request import Request
 
 # With fewer small tensors than this, packing them takes longer than it saves.
@@ -38,30 +37,44 @@ class TorchTensors(LeafKind):
         except Exception as error:
             raise MoveFailedError(0, error) from error
         with without_modes():
-            extents = extents_of(values)
-            moved = move_overlapping(values, extents, request)
-            if _packs(request):
-                extents = [each for each in extents if each[2] not in moved] if moved else extents
-                moved.update(_packed(values, extents, request))
-        sources = queueing_sources(request)
-        for position, value in enumerate(values):
-            if position not in moved:
-                try:
-                    queued = bool(sources) and value.device.type in sources
-                    moved[position] = value.to(device, non_blocking=queued)
-                except Exception as error:
-                    raise MoveFailedError(position, error) from error
+            moved = _moved_together(values, request)
+        if len(moved) < len(values):
+            _move_others(values, moved, request)
         if device.type in QUEUEING and not request.non_blocking:
             getattr(sys.modules["torch"], device.type).current_stream(device).synchronize()
-        return [moved[position] for position in range(len(values))]
+        return list(map(moved.__getitem__, range(len(values))))
 
 
-def _packed(values: Sequence[Any], extents: Sequence[Extent], request: Request) -> dict[int, Any]:
+def _moved_together(values: Sequence[Any], request: Request) -> dict[int, Any]:
+    """Move those that share memory or a copy, and return them by their position."""
+    device, packs = request.target.torch_device, _packs(request)
     fewest = _FEWEST_PACKED if request.coalesce == "auto" else 1
     try:
-        return move_packed(values, extents, request.target.torch_device, fewest)
-    except Exception as error:
-        raise MoveFailedError(extents[0][2], error) from error
+        if packs and (moved := move_simple(values, device, fewest)):
+            return moved
+        extents = extents_of(values)
+        moved = move_overlapping(values, extents, request)
+        if packs:
+            extents = [each for each in extents if each[2] not in moved] if moved else extents
+            moved.update(move_packed(values, extents, device, fewest))
+    except MoveFailedError:
+        raise
+    except Exception as error:  # of all of them; any of them names the structure
+        raise MoveFailedError(0, error) from error
+    return moved
+
+
+def _move_others(values: Sequence[Any], moved: dict[int, Any], request: Request) -> None:
+    """Move those that are not in *moved*, one after the other."""
+    device = request.target.torch_device
+    sources = queueing_sources(request)
+    for position, value in enumerate(values):
+        if position not in moved:
+            try:
+                queued = bool(sources) and value.device.type in sources
+                moved[position] = value.to(device, non_blocking=queued)
+            except Exception as error:
+                raise MoveFailedError(position, error) from error
 
 
 def without_modes() -> AbstractContextManager[object]:

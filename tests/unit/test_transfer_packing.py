@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from devicecore.transfer import packing, pinned_ring, tensors_to_device
 from devicecore.transfer.memory import extents_of
-from devicecore.transfer.packing import ALIGNMENT, SMALL_BYTES, move_packed
+from devicecore.transfer.packing import ALIGNMENT, SMALL_BYTES, move_packed, move_simple
 
 torch = pytest.importorskip("torch")
 
@@ -80,27 +80,79 @@ def test_what_was_given_is_not_shared() -> None:
     assert tensors[0].tolist() == [0, 1, 2, 3]
 
 
-def test_large_strided_watched_and_empty_ones_are_left_out() -> None:
+def odd_tensors() -> dict[str, Any]:
+    """Return tensors that are not packed, by what is odd about them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch will remove quantized ones one day
         quantized = torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.qint8)
-    tensors = [
-        torch.zeros(SMALL_BYTES + 1, dtype=torch.uint8),
-        torch.zeros(4, 4).t(),
-        torch.zeros(4, requires_grad=True),
-        torch.zeros(0),
-        torch.zeros(4).to_sparse(),
-        quantized,
-        torch.tensor([1 + 2j]).conj(),
-        torch.tensor([1 + 2j]).conj().imag,
-        torch.nn.Parameter(torch.zeros(4), requires_grad=False),
-        torch.zeros(SMALL_BYTES, dtype=torch.uint8),
+        compressed = torch.eye(4).to_sparse_csr()  # and calls these a beta
+    return {
+        "large": torch.zeros(SMALL_BYTES + 1, dtype=torch.uint8),
+        "strided": torch.zeros(4, 4).t(),
+        "watched": torch.zeros(4, requires_grad=True),
+        "empty": torch.zeros(0),
+        "sparse": torch.zeros(4).to_sparse(),
+        "compressed": compressed,
+        "quantized": quantized,
+        "parameter": torch.nn.Parameter(torch.zeros(4), requires_grad=False),
+        "elsewhere": torch.zeros(4, device="meta"),
+    }
+
+
+def test_odd_ones_are_left_out() -> None:
+    conjugated = torch.tensor([1 + 2j]).conj()
+    odd = [*odd_tensors().values(), conjugated, conjugated.imag]
+    last = torch.zeros(SMALL_BYTES, dtype=torch.uint8)
+    assert list(packed([*odd, last])) == [len(odd)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(DTYPES), st.integers(1, 40)), min_size=1, max_size=30))
+def test_a_simple_batch_goes_as_a_whole(kinds: list[tuple[str, int]]) -> None:
+    tensors = [values(number, dtype) for dtype, number in kinds]
+    moved = move_simple(tensors, torch.device("cpu"), 1)
+    assert sorted(moved) == list(range(len(tensors)))
+    assert all(torch.equal(moved[position], each) for position, each in enumerate(tensors))
+    assert [moved[position].dtype for position in range(len(tensors))] == [
+        each.dtype for each in tensors
     ]
-    assert list(packed(tensors)) == [9]
+
+
+@pytest.mark.parametrize("odd", odd_tensors())
+def test_a_batch_with_an_odd_one_is_not_simple(odd: str) -> None:
+    batch = [torch.zeros(16) for _ in range(4)]
+    assert move_simple([*batch, odd_tensors()[odd], *batch], torch.device("cpu"), 1) == {}
+
+
+@pytest.mark.parametrize("start", [0, 5, 15])
+def test_a_batch_with_one_over_another_is_not_simple(start: int) -> None:
+    memory = torch.arange(64.0)
+    apart = [memory[index * 16 : index * 16 + 16] for index in (2, 0, 1)]
+    assert len(move_simple(apart, torch.device("cpu"), 1)) == 3
+    over = memory[start : start + 2]
+    assert move_simple([*apart, over], torch.device("cpu"), 1) == {}
+    assert move_simple([over, *apart], torch.device("cpu"), 1) == {}
+
+
+def test_a_simple_batch_fits_into_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "CHUNK_BYTES", 1024)
+    fits = [torch.zeros(16) for _ in range(1024 // 128)]
+    assert len(move_simple(fits, torch.device("cpu"), 1)) == len(fits)
+    assert move_simple([*fits, torch.zeros(16)], torch.device("cpu"), 1) == {}
+
+
+def test_lazily_conjugated_ones_arrive_in_a_simple_batch() -> None:
+    lazy = [torch.tensor([1 + 2j]).conj(), torch.tensor([3 + 4j]).conj().imag]
+    assert lazy[0].is_conj()
+    assert lazy[1].is_neg()
+    moved = move_simple(lazy, torch.device("cpu"), 1)
+    assert moved[0].tolist() == [1 - 2j]
+    assert moved[1].tolist() == [-4]
 
 
 def test_few_are_not_worth_it() -> None:
-    assert packed([torch.zeros(4)] * 3, fewest=4) == {}
+    few = [torch.zeros(4) for _ in range(3)]
+    assert packed(few, fewest=4) == {}
+    assert move_simple(few, torch.device("cpu"), 4) == {}
 
 
 def test_in_and_out_of_inference_mode() -> None:
