@@ -43,7 +43,7 @@ _ONLY_NAMED = frozenset({"SoftwareWebGPUFactory"})
 
 _METADATA = (".dist-info", ".egg-info")
 
-_KERNEL_MODULES = {"cv2": ("devicecore.cv.native",)}
+_KERNEL_MODULES = {"cv2": ("devicecore.cv.native", "devicecore.cv.torch_kernels")}
 
 
 def factories() -> Iterator[Registration]:

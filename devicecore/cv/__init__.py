@@ -1,1 +1,32 @@
-"""OpenCV's functions on devices."""
+"""OpenCV's functions on the current device, with OpenCV's own pixels.
+
+``from devicecore import cv`` in the place of ``import cv2``: the functions that `catalog` lists run
+on the current device; whatever else ``cv2`` has is ``cv2``'s own.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from devicecore.cv import catalog
+from devicecore.cv.policy import accept, strict, using
+
+if TYPE_CHECKING:
+    from cv2 import *  # noqa: F403 - the same names, with the same signatures
+
+
+def __getattr__(name: str) -> Any:
+    if name in catalog.TORCH:
+        found = import_module("devicecore.cv.calling").function(name)
+    else:
+        found = getattr(import_module("cv2"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(import_module("cv2"))})
+
+
+__all__ = ["accept", "strict", "using"]

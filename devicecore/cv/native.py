@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 
-from devicecore.kernels import kernel
+from devicecore.cv import catalog
+from devicecore.kernels import Kernel, default_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Functions that stay on the host, and that our own programs call as kernels.
 _PURE = (
     "boxPoints",
     "copyMakeBorder",
@@ -24,11 +26,27 @@ _PURE = (
     "getPerspectiveTransform",
     "mean",
     "minAreaRect",
-    "resize",
     "warpPerspective",
 )
 # These draw into their first argument, so a second try on another device would draw twice.
 _DRAWING = ("fillPoly", "polylines")
+
+_originals: dict[str, Callable[..., Any]] = {
+    name: getattr(cv2, name) for name in dir(cv2) if callable(getattr(cv2, name))
+}
+
+
+def original(name: str) -> Callable[..., Any]:
+    """Return one of OpenCV's functions as it was before anybody patched it.
+
+    Raises:
+        AttributeError: OpenCV has none of that name.
+    """
+    try:
+        return _originals[name]
+    except KeyError:
+        function: Callable[..., Any] = getattr(cv2, name)
+        return function
 
 
 def _without_device(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +56,21 @@ def _without_device(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-for _name in (*_PURE, *_DRAWING):
-    kernel(f"cv2.{_name}", device_type="CPU", pure=_name in _PURE)(
-        _without_device(getattr(cv2, _name))
-    )
+def _register() -> dict[str, Kernel]:
+    found = {}
+    for name in sorted({*catalog.TORCH, *_PURE, *_DRAWING}):
+        run = _without_device(_originals[name])
+        for label in ("", "native"):
+            found[name] = Kernel(
+                f"cv2.{name}", run, device_type="CPU", label=label, pure=name not in _DRAWING
+            )
+            default_kernels().register(found[name])
+    return found
+
+
+_kernels = _register()
+
+
+def native_kernel(name: str) -> Kernel:
+    """Return the kernel that is one of OpenCV's own functions, labelled ``"native"``."""
+    return _kernels[name]

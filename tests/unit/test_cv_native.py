@@ -56,7 +56,7 @@ def test_what_draws_into_its_argument_is_not_pure(name: str) -> None:
 
 
 def test_every_kernel_is_tested() -> None:
-    assert {*CALLS, "fillPoly", "polylines"} == {*native._PURE, *native._DRAWING}
+    assert {*CALLS, "fillPoly", "polylines"} >= {*native._PURE, *native._DRAWING}
 
 
 def test_patching_cv2_does_not_reach_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,100 @@
+"""Several images in one call: told from one image, stacked by size, and put together again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+BATCH_AXES = 4
+# Where OpenCV itself takes a list of images, a batch is a list of such lists.
+TAKES_LIST = frozenset({"calcHist", "merge", "mixChannels"})
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def is_batch(name: str, value: Any) -> bool:
+    """Return whether *value*, the first argument of a function, is several images."""
+    if isinstance(value, (list, tuple)):
+        if name in TAKES_LIST:
+            return bool(value) and all(isinstance(each, (list, tuple)) for each in value)
+        return bool(value) and all(hasattr(each, "ndim") for each in value)
+    return getattr(value, "ndim", 0) == BATCH_AXES
+
+
+def calls(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Call]:
+    """Return a call for each image; what is no batch is given to all of them.
+
+    Raises:
+        ValueError: Two batches have different lengths.
+    """
+    values = [*args, *kwargs.values()]
+    several = [is_batch(name, value) for value in values]
+    lengths = {len(value) for value, is_several in zip(values, several, strict=True) if is_several}
+    if len(lengths) != 1:
+        msg = f"batches of one call have the same length, not {sorted(lengths)}"
+        raise ValueError(msg)
+    found = []
+    for index in range(*lengths):
+        own = [
+            value[index] if is_several else value
+            for value, is_several in zip(values, several, strict=True)
+        ]
+        found.append((tuple(own[: len(args)]), dict(zip(kwargs, own[len(args) :], strict=True))))
+    return found
+
+
+def stacked(
+    found: Sequence[Call], images_in: Callable[..., list[Any]], replaced: Callable[..., Any]
+) -> list[tuple[list[int], Call]]:
+    """Return calls for whole batches of images of one size, each with the positions of its images.
+
+    Args:
+        found: A call for each image, which differ in their images only.
+        images_in: Returns the images of a call.
+        replaced: Returns a call with others in their place.
+    """
+    positions: defaultdict[Any, list[int]] = defaultdict(list)
+    images = [images_in(*each) for each in found]
+    for index, own in enumerate(images):
+        positions[tuple((tuple(each.shape), str(each.dtype)) for each in own)].append(index)
+    batches = []
+    for members in positions.values():
+        columns = iter(zip(*(images[index] for index in members), strict=True))
+        args, kwargs = replaced(*found[members[0]], lambda _: _stack(next(columns)))  # noqa: B023 - called at once
+        batches.append((members, (tuple(args), kwargs)))
+    return batches
+
+
+def apart(results: Any) -> list[Any]:
+    """Return the results of single images from those of a whole batch."""
+    if isinstance(results, list):
+        return results
+    if isinstance(results, tuple):
+        return list(zip(*map(apart, results), strict=True))
+    one_plane = results.ndim == BATCH_AXES and results.shape[-1] == 1
+    return [each[..., 0] if one_plane else each for each in results]
+
+
+def joined(results: Sequence[Any], given: Any) -> Any:
+    """Return the results of single images as the images were given: a list, or one array."""
+    if isinstance(given, (list, tuple)) or not all(hasattr(each, "ndim") for each in results):
+        return list(results)
+    if all(each.ndim == results[0].ndim == 2 for each in results):
+        results = [each[..., None] for each in results]
+    return _stack(results)
+
+
+def _stack(images: Sequence[Any]) -> Any:
+    """Return one array or tensor of several; a plane has one channel there."""
+    if images[0].ndim == 2:
+        images = [each[..., None] for each in images]
+    if isinstance(images[0], np.ndarray):
+        return np.stack(images)
+    import torch  # the images are its tensors
+
+    return torch.stack(list(images))

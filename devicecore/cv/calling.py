@@ -1,0 +1,178 @@
+"""One call of a function of `devicecore.cv`: where it runs, and what comes back."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from devicecore.cv import batches, catalog, results
+from devicecore.cv.native import native_kernel, original
+from devicecore.cv.policy import DEFAULT, current_policy
+from devicecore.errors import NoKernelError, ScopeError
+from devicecore.ledger import default_ledger
+from devicecore.runtime import default_runtime, host_cpu
+from devicecore.scope import current_device
+from devicecore.scope.chain import OUTSIDE, innermost
+from devicecore.transfer import as_tensor, to_numpy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from devicecore.cv.policy import Policy
+    from devicecore.device import Device
+
+
+@functools.cache
+def function(name: str) -> Callable[..., Any]:
+    """Return the function of `devicecore.cv` that is called as one of OpenCV's."""
+    kernel = native_kernel(name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        device = current_device()
+        if (
+            current_policy() is DEFAULT
+            and device.device_type == "CPU"
+            and args
+            and type(args[0]) is np.ndarray
+            and args[0].ndim < batches.BATCH_AXES
+        ):
+            return device.compute(kernel, *args, **kwargs)
+        return _dispatched(name, device, args, kwargs)
+
+    wrapped = functools.wraps(original(name))(call)
+    wrapped.__module__ = "devicecore.cv"
+    return wrapped
+
+
+def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given: Any = args[0] if args else next(iter(kwargs.values()), None)
+    one = given
+    while isinstance(one, (list, tuple)) and one:
+        one = one[0]
+    if _is_tensor(one):
+        device = _owner(one, device)
+    elif not isinstance(one, np.ndarray):
+        return original(name)(*args, **kwargs)
+    elif device.torch_device is None:
+        device = device.memory_device
+    policy = current_policy()
+    on_host = policy.label == "native" or (policy.label is None and device.device_type == "CPU")
+    compute = _native if on_host else functools.partial(_computed, device, policy)
+    if not batches.is_batch(name, given):
+        return compute(name, args, kwargs)
+    if not on_host and hasattr(given, "ndim"):
+        return compute(name, args, kwargs)
+    found = batches.calls(name, args, kwargs)
+    if on_host:
+        return batches.joined([compute(name, *each) for each in found], given)
+    return _by_size(name, compute, found)
+
+
+def _by_size(name: str, compute: Callable[..., Any], found: Sequence[batches.Call]) -> list[Any]:
+    """Compute calls for images of any sizes, all those of one size at once."""
+    operation = catalog.find(name, "torch")
+    assert operation is not None  # functions are made for what is in the catalogue
+    results: list[Any] = [None] * len(found)
+    for positions, whole in batches.stacked(found, operation.images_in, operation.replaced):
+        several = compute(name, *whole)
+        for position, result in zip(positions, batches.apart(several), strict=True):
+            results[position] = result
+    return results
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _owner(tensor: Any, current: Device) -> Device:
+    """Return the device of a tensor.
+
+    Raises:
+        ScopeError: A scope names another one.
+    """
+    found = default_runtime().device(str(tensor.device), "torch")
+    if innermost.get() is not OUTSIDE and current.memory_device is not found:
+        msg = (
+            f"a tensor on {found.name} is computed there, and the scope is of {current.name}; "
+            "move it with tensors_to_device, or leave the scope"
+        )
+        raise ScopeError(msg)
+    return found
+
+
+def _native(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Let OpenCV compute a call; tensors go to the host, and the result back to where they were."""
+    where: list[Any] = []
+
+    def to_host(value: Any) -> Any:
+        if _is_tensor(value):
+            where.append(value.device)
+            return to_numpy(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(to_host, value))
+        return value
+
+    host_args = [to_host(each) for each in args]
+    host_kwargs = {key: to_host(each) for key, each in kwargs.items()}
+    result = host_cpu().compute(native_kernel(name), *host_args, **host_kwargs)
+    return _as_tensors(result, where[0]) if where else result
+
+
+def _as_tensors(result: Any, device: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return type(result)(_as_tensors(each, device) for each in result)
+    return as_tensor(result, device) if isinstance(result, np.ndarray) else result
+
+
+def _computed(
+    device: Device, policy: Policy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Compute a call, of one image or of a batch in one array, on *device* if a kernel may."""
+    from devicecore.cv.choosing import choose  # kernels need torch, and OpenCV's own do not
+
+    try:
+        choice = choose(name, device, policy, args, kwargs)
+    except NoKernelError as error:
+        return _without_kernel(error, policy, name, args, kwargs)
+    operation, plan = choice.operation, choice.plan
+    images = operation.images_in(args, kwargs)
+    destination = operation.destination(args, kwargs)
+    if _is_tensor(images[0]):
+        return results.into(destination, device.compute(choice.kernel, *args, **kwargs))
+    moved, named = operation.replaced(args, kwargs, lambda x: as_tensor(x, device))
+    result = device.compute(choice.kernel, *moved, **named)
+    if images[0].ndim == batches.BATCH_AXES:
+        return results.of_batch(result, plan.finish)
+    return results.into(destination, results.on_host(result, plan.finish))
+
+
+def _without_kernel(
+    error: NoKernelError,
+    policy: Policy,
+    name: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Let OpenCV answer a call, and say so, unless that is forbidden.
+
+    Raises:
+        NoKernelError: The caller asked for a kernel, or for an error in its place.
+    """
+    given = args[0] if args else next(iter(kwargs.values()))
+    if batches.is_batch(name, given):
+        each = [_native(name, *call) for call in batches.calls(name, args, kwargs)]
+        result = batches.joined(each, given)
+    else:
+        result = _native(name, args, kwargs)
+    # Only now: about calls that nobody can compute, OpenCV's own words come first.
+    if policy.label is not None or policy.is_strict:
+        raise error
+    reasons = "; ".join(f"{label}: {why}" for label, why in error.refused.items())
+    default_ledger().record(
+        error.op, error.device, host_cpu().name, reasons or "no kernel is for it"
+    )
+    return result

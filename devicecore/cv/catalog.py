@@ -1,0 +1,36 @@
+"""Which of OpenCV's functions have kernels, and where; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from devicecore.cv.operation import Operation
+
+# The module of `devicecore.cv.ops` that has each function's kernel for every device of torch.
+TORCH: Mapping[str, str] = {
+    "resize": "resizing",
+}
+# Of `devicecore.cv.triton`, for cards that Triton compiles for.
+TRITON: Mapping[str, str] = {}
+TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
+
+_PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "torch": ("devicecore.cv.ops", TORCH),
+    "triton": ("devicecore.cv.triton", TRITON),
+}
+
+
+@cache
+def find(name: str, label: str) -> Operation | None:
+    """Return the operation of one of OpenCV's functions in one kind of kernel, if there is one."""
+    package, modules = _PLACES[label]
+    module = modules.get(name)
+    if module is None:
+        return None
+    found: Operation = getattr(import_module(f"{package}.{module}"), name)
+    return found

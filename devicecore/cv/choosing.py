@@ -1,0 +1,81 @@
+"""Which kernel answers a call: the first one on its device that promises enough, and keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from devicecore.cv import catalog
+from devicecore.cv.quarantine import why_untrusted
+from devicecore.cv.torch_kernels import labelled_kernel
+from devicecore.errors import NoKernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from devicecore.cv.operation import Operation
+    from devicecore.cv.plan import Plan
+    from devicecore.cv.policy import Policy
+    from devicecore.device import Device
+    from devicecore.kernels import Kernel
+
+
+@frozen
+class Choice:
+    """What was found for one call.
+
+    Attributes:
+        kernel: The kernel.
+        operation: What it is of.
+        plan: How it computes the call.
+    """
+
+    kernel: Kernel
+    operation: Operation
+    plan: Plan
+
+
+def choose(
+    name: str, device: Device, policy: Policy, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Choice:
+    """Return who computes a call on *device*.
+
+    Args:
+        name: OpenCV's name of the function.
+        device: Where.
+        policy: What the caller allows.
+        args: The arguments; of images, only their axes and types matter.
+        kwargs: More of them.
+
+    Raises:
+        NoKernelError: No kernel does; says why each does not.
+    """
+    refused: dict[str, str] = {}
+    for label in _labels(device, policy):
+        operation = catalog.find(name, label)
+        if operation is None:
+            refused[label] = "there is none"
+            continue
+        plan = operation.plan(args, kwargs)
+        if plan is None:
+            refused[label] = "it does not support these arguments"
+        elif not policy.accepts(plan.promise):
+            refused[label] = f"it is only {plan.promise} for these arguments"
+        elif reason := why_untrusted(operation, device):
+            refused[label] = reason
+        else:
+            kernel = labelled_kernel(name, label, device.device_type)
+            return Choice(kernel, operation, plan)
+    op = f"cv2.{name}"
+    raise NoKernelError(op, device.name, refused)
+
+
+def _labels(device: Device, policy: Policy) -> Iterator[str]:
+    """Yield the kinds of kernels that *device* may have, the best one first."""
+    if device.torch_device is None and not device.reads_host_memory:
+        return
+    if device.device_type in catalog.TRITON_TYPES and policy.label in {None, "triton"}:
+        yield "triton"
+    if policy.label in {None, "torch"}:
+        yield "torch"

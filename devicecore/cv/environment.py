@@ -1,0 +1,51 @@
+"""What decides which pixels OpenCV computes here: its version, IPP, and the processor's FMA."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+
+import cv2
+from attrs import frozen
+
+# OpenCV's numbers of processor features, which its Python module does not name.
+_AVX2, _FMA3 = 11, 12
+
+
+@frozen
+class Environment:
+    """The parts of a machine that OpenCV's results depend on.
+
+    Attributes:
+        version: OpenCV's major and minor version.
+        uses_ipp: Whether functions that have a variant of Intel's IPP use it.
+        has_fma: Whether float arithmetic is fused, as with AVX2.
+        machine: The architecture, such as ``"x86_64"``.
+    """
+
+    version: tuple[int, int]
+    uses_ipp: bool
+    has_fma: bool
+    machine: str
+
+    @property
+    def has_float_warps(self) -> bool:
+        """Whether warps compute coordinates and weights in float, as since OpenCV 5."""
+        return self.version >= (5, 0)
+
+    @property
+    def is_x86(self) -> bool:
+        """Whether results were compared with those of this architecture."""
+        return self.machine in {"x86_64", "AMD64"}
+
+
+def environment() -> Environment:
+    """Return what holds now; `cv2.ipp.setUseIPP` and `cv2.setUseOptimized` change it."""
+    fma = cv2.checkHardwareSupport(_AVX2) and cv2.checkHardwareSupport(_FMA3)
+    return _environment(cv2.ipp.useIPP(), fma)
+
+
+@cache
+def _environment(uses_ipp: bool, has_fma: bool) -> Environment:
+    major, minor = map(int, cv2.__version__.split(".")[:2])
+    return Environment((major, minor), uses_ipp, has_fma, platform.machine())

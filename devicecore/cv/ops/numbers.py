@@ -1,0 +1,34 @@
+"""Element types: OpenCV's saturation and rounding, and the types that torch can only move."""
+
+from __future__ import annotations
+
+import torch
+
+# Types whose values are only moved around, never computed with.
+MOVABLE = frozenset({"uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"})
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32}
+
+
+def unsigned_as_signed(x: torch.Tensor) -> torch.Tensor:
+    """Return the same bits in a type that torch can index on every device."""
+    signed = _SIGNED.get(x.dtype)
+    return x if signed is None else x.view(signed)
+
+
+def saturated(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return *x* in another type: rounded half to even, and cut to what the type holds."""
+    if dtype.is_floating_point:
+        return x.to(dtype)
+    limits = torch.iinfo(dtype)
+    if x.is_floating_point():
+        x = x.round()
+    return x.clamp(limits.min, limits.max).to(dtype)
+
+
+def fma(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """Return ``a * b + c`` of float32, rounded once.
+
+    A product of two float32 is exact in float64, so only the sum is rounded there, and once more to
+    float32, which differs from a fused operation about once in 2**29 values.
+    """
+    return (a.double() * b.double() + c.double()).float()

@@ -1,0 +1,38 @@
+"""`Plan`: how one call will be computed, and what is promised of its pixels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+from attrs import field, frozen
+
+from devicecore.kernels import Exactness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# From the same values to about the same.
+PROMISES: tuple[Exactness, ...] = get_args(Exactness)
+
+
+@frozen(eq=False)
+class Plan:
+    """How one kind of call is computed.
+
+    Attributes:
+        run: Takes a tensor of shape (images, height, width, channels) for each argument that is an
+            image, in their order, and returns one such tensor, or one with a row for each image, or
+            a tuple of them.
+        promise: How near the result comes to OpenCV's on the host.
+        finish: Makes of one image's result, on the host, what OpenCV returns, where that is no
+            array.
+    """
+
+    run: Callable[..., Any] = field(repr=False)
+    promise: Exactness = "exact"
+    finish: Callable[[Any], Any] | None = field(default=None, repr=False)
+
+
+def weakest(*promises: Exactness) -> Exactness:
+    """Return what can be promised of a result that several promises went into."""
+    return max(promises, key=PROMISES.index)

@@ -1,0 +1,110 @@
+"""Every kernel shows on first use that it keeps its promises; one that does not is left out."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from devicecore.cv.environment import environment
+from devicecore.cv.native import original
+from devicecore.cv.results import on_host
+from devicecore.fork import rearm_after_fork
+from devicecore.ledger import default_ledger
+
+if TYPE_CHECKING:
+    from devicecore.cv.operation import Operation
+    from devicecore.device import Device
+    from devicecore.kernels import Exactness
+
+# Of values that are not integers: how much of the larger one.
+_TOLERANCE = 1e-4
+
+
+class Quarantine:
+    """What the self-test of each kernel has found, on each device and in each environment."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, str] = {}
+        self._lock = threading.RLock()
+        rearm_after_fork(self)
+
+    def why_untrusted(self, operation: Operation, device: Device) -> str:
+        """Return what is wrong with a kernel on *device*, or an empty string; tests it once."""
+        key = (operation, device.name, device.attributes.incarnation, environment())
+        found = self._found.get(key)
+        if found is None:
+            with self._lock:  # also reads, so that it is tested once
+                found = self._found.get(key)
+                if found is None:
+                    found = self._found[key] = tested(operation, device)
+                    if found:
+                        default_ledger().record(
+                            f"cv2.{operation.name}[{operation.label}]", device.name, "CPU:0", found
+                        )
+        return found
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child."""
+        self._lock = threading.RLock()
+
+
+_quarantine = Quarantine()
+why_untrusted = _quarantine.why_untrusted
+
+
+def tested(operation: Operation, device: Device) -> str:
+    """Compare a kernel's examples with OpenCV's answers.
+
+    Returns:
+        Where it first broke its promise, or an empty string.
+    """
+    where = torch.device(device.torch_device or "cpu")
+    for args, kwargs in operation.examples():
+        plan = operation.plan(args, kwargs)
+        if plan is None:
+            continue
+        expected = original(operation.name)(*args, **kwargs)
+        moved, named = operation.replaced(args, kwargs, lambda x: torch.from_numpy(x).to(where))
+        try:
+            result = operation.run(device, *moved, **named)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the kernel does not work
+            return f"its self-test failed: {type(error).__name__}: {error}"
+        if not keeps(plan.promise, on_host(result, plan.finish), expected):
+            arguments = ", ".join([*map(_written, args), *map(str, kwargs.items())])
+            return f"its self-test found other values than promised ({plan.promise}): {arguments}"
+    return ""
+
+
+def keeps(promise: Exactness, found: Any, expected: Any) -> bool:
+    """Return whether *found* is as near to *expected* as was promised."""
+    if isinstance(expected, (tuple, list)):
+        return (
+            isinstance(found, (tuple, list))
+            and len(found) == len(expected)
+            and all(keeps(promise, *pair) for pair in zip(found, expected, strict=True))
+        )
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return False
+    if promise == "exact":
+        return bool(np.array_equal(found, expected, equal_nan=found.dtype.kind == "f"))
+    if promise == "close":
+        return True
+    off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    if promise == "lsb1" and found.dtype.kind in "iu":
+        return bool((off <= 1).all())
+    return bool((off <= _limit(expected)).all())
+
+
+def _limit(expected: np.ndarray[Any, Any]) -> Any:
+    """Return how far a value may be off within tolerance."""
+    if expected.dtype.kind in "iu":
+        return max(2.0, float(np.iinfo(expected.dtype).max) * _TOLERANCE)
+    return _TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0)))
+
+
+def _written(value: Any) -> str:
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else str(value)

@@ -1,0 +1,32 @@
+"""`Table`: constant numbers, kept on every device that has asked for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Table:
+    """Constant numbers that kernels read.
+
+    Args:
+        values: The numbers; not to be changed any more.
+    """
+
+    __slots__ = ("_there", "host")
+
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        self.host: np.ndarray[Any, Any] = values
+        self._there: dict[torch.device, torch.Tensor] = {}
+
+    def on(self, like: torch.Tensor) -> torch.Tensor:
+        """Return them on the device of *like*."""
+        device = like.device
+        found = self._there.get(device)
+        if found is None:
+            found = self._there[device] = torch.as_tensor(self.host, device=device)
+        return found

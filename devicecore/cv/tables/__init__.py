@@ -1,0 +1,1 @@
+"""Index and weight tables, as OpenCV computes them; nothing here knows torch."""

@@ -1,0 +1,71 @@
+"""Registers what `catalog` lists as kernels; each imports torch when it is first asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from devicecore.cv import catalog
+from devicecore.kernels import Kernel, default_kernels
+
+if TYPE_CHECKING:
+    from devicecore.cv.operation import Operation
+
+
+def kernel_for(name: str, label: str, device_type: str | None, *, needs_label: bool) -> Kernel:
+    """Return a kernel of one of OpenCV's functions.
+
+    Args:
+        name: OpenCV's name of it.
+        label: Which of the operations.
+        device_type: The devices that it runs on; None for all that torch can use.
+        needs_label: Whether it is taken only where its label is asked for.
+    """
+
+    def operation() -> Operation:
+        found = catalog.find(name, label)
+        assert found is not None  # it is in the catalogue
+        return found
+
+    def run(device: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return operation().run(device, *args, **kwargs)
+
+    def supports(device: Any, /, *args: Any, **kwargs: Any) -> bool:
+        return operation().supports(device, *args, **kwargs)
+
+    def exactness(device: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return operation().exactness(device, *args, **kwargs)
+
+    return Kernel(
+        f"cv2.{name}",
+        run,
+        device_type=device_type,
+        framework="torch" if device_type is None else None,
+        label=label if needs_label else "",
+        supports=supports,
+        exactness=exactness,
+    )
+
+
+def _register() -> dict[tuple[str, str, str | None], Kernel]:
+    """Register all kernels, and return those with a label by function, label and device type."""
+    places: list[tuple[str, str, str | None]] = [(name, "torch", None) for name in catalog.TORCH]
+    places += [
+        (name, "triton", device_type)
+        for name in catalog.TRITON
+        for device_type in sorted(catalog.TRITON_TYPES)
+    ]
+    labelled = {}
+    for name, label, device_type in places:
+        for needs_label in (False, True):
+            made = kernel_for(name, label, device_type, needs_label=needs_label)
+            default_kernels().register(made)
+            labelled[name, label, device_type] = made
+    return labelled
+
+
+_labelled = _register()
+
+
+def labelled_kernel(name: str, label: str, device_type: str) -> Kernel:
+    """Return the kernel of one of OpenCV's functions that is asked for by *label*."""
+    return _labelled[name, label, device_type if label == "triton" else None]

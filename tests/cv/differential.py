@@ -1,0 +1,69 @@
+"""Compares kernels with OpenCV's own functions, as exactly as each call is promised."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+
+from devicecore.cv import catalog
+from devicecore.cv.quarantine import keeps
+from devicecore.cv.results import on_host
+
+
+def compare(name: str, *args: Any, label: str = "torch", device: str = "cpu", **kwargs: Any) -> str:
+    """Compute a call of one of OpenCV's functions on tensors, and compare it with OpenCV's answer.
+
+    Returns:
+        What is promised of the call; ``"host"`` where there is no kernel for it.
+    """
+    operation = catalog.find(name, label)
+    assert operation is not None
+    plan = operation.plan(args, kwargs)
+    if plan is None:
+        return "host"
+    expected = getattr(cv2, name)(*args, **kwargs)
+
+    def moved(array: Any) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+    found_args, found_kwargs = operation.replaced(args, kwargs, moved)
+    found = on_host(operation.run(None, *found_args, **found_kwargs), plan.finish)
+    assert keeps(plan.promise, found, expected), difference(found, expected)
+    return str(plan.promise)
+
+
+def difference(found: Any, expected: Any) -> str:
+    """Say how far two results are apart."""
+    if isinstance(expected, tuple):
+        return "; ".join(map(difference, found, expected))
+    found, expected = np.asarray(found), np.asarray(expected)
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        return f"{found.dtype}{found.shape} in the place of {expected.dtype}{expected.shape}"
+    off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    first = np.unravel_index(off.argmax(), off.shape) if off.size else ()
+    return f"up to {off.max(initial=0)} off at {first}, {np.mean(off > 0):.4%} of the values differ"
+
+
+@cache
+def photo(name: str = "astronaut") -> np.ndarray[Any, Any]:
+    """Return a photo of scikit-image with its blue channel first, of shape (512, 512, 3)."""
+    found = cv2.imread(str(files("skimage").joinpath(f"data/{name}.png")))
+    assert found is not None
+    return found
+
+
+def image(
+    height: int, width: int, channels: int = 3, dtype: str = "uint8", seed: int = 0
+) -> np.ndarray[Any, Any]:
+    """Return noise of any type; without channels where *channels* is 0."""
+    chance = np.random.default_rng([height, width, channels, seed])
+    shape = (height, width, channels) if channels else (height, width)
+    if dtype.startswith("float"):
+        return chance.random(shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    return chance.integers(limits.min, limits.max, shape, dtype, endpoint=True)
