@@ -123,12 +123,26 @@ def find(
         if found := of_type(wanted.device_type, around):
             return found
         wanted = wanted.with_index(current_index(wanted.device_type, adapters))
+    return _lookup(wanted, adapters)
+
+
+def _lookup(wanted: DeviceName, adapters: tuple[Adapter, ...]) -> Device:
+    runtime = default_runtime()
+    kind = wanted.device_type
+    is_ours = kind in DEVICE_TYPES | DEVICE_CLASSES or kind in runtime.registry.known_types
+    if not is_ours and (foreign := _of_framework(wanted, adapters)):
+        return foreign  # at once: an error that says what there is takes much longer
     try:
-        return default_runtime().device(wanted)
+        found = runtime.device(wanted)
     except (NotLiveError, UnknownDeviceError):
-        if found := _of_framework(wanted, adapters):
-            return found
+        if is_ours and (foreign := _of_framework(wanted, adapters)):
+            return foreign
         raise
+    if wanted.index is None and kind != found.device_type:  # the first of a class
+        index = current_index(found.device_type, adapters)
+        if index not in {None, found.parsed_name.index}:
+            return runtime.device(found.parsed_name.with_index(index))
+    return found
 
 
 def current_index(device_type: str, adapters: tuple[Adapter, ...]) -> int | None:
@@ -152,11 +166,11 @@ def _of_framework(name: DeviceName, adapters: tuple[Adapter, ...]) -> Device | N
     if name.device_type is None or name.local != name:
         return None
     full = name.with_index(name.index or 0)
-    if (known := _foreign.get(full)) is not None:
-        return known
     by = [adapter for adapter in adapters if adapter.knows(full)]
     if not by:
         return None
+    if (known := _foreign.get(full)) is not None:
+        return known
     torch_name = next((found for each in by if (found := each.torch_name(full))), None)
     families = {"CPU": "CPU", "meta": "CPU", "CUDA": "GPU", "ROCM": "GPU"}
     device = Device(

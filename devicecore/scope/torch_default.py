@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.ledger import default_ledger
+from devicecore.names import DEVICE_TYPES
 from devicecore.scope.adapter import Adapter
 
 if TYPE_CHECKING:
@@ -78,11 +79,29 @@ class TorchDefault(Adapter):
         return None if name == "privateuseone" else name
 
     def knows(self, name: DeviceName) -> bool:
-        """Return whether *name* is ``meta``, or a device of a backend that torch was given."""
+        """Return whether *name* is ``meta``, or one of a backend that torch has or was given."""
         kind, index = (name.device_type or "").lower(), name.index or 0
         if kind == "meta":
             return index == 0
-        return kind == self._renamed() and not self._why_not(kind, index)
+        return (kind == self._renamed() or self._has(kind)) and not self._why_not(kind, index)
+
+    def _has(self, kind: str) -> bool:
+        """Return whether a kind that is torch's alone has devices here."""
+        available = getattr(getattr(self._torch, kind, None), "is_available", None)
+        if kind.upper() in DEVICE_TYPES or available is None:
+            return False
+        try:
+            self._device(kind)
+        except RuntimeError:  # another module, such as torch.distributed
+            return False
+        return bool(available())
+
+    def current_index(self, device_type: str) -> int | None:
+        """Return the current XPU if one is open; `TorchCuda` knows the other cards."""
+        xpu = getattr(self._torch, "xpu", None)
+        if device_type != "XPU" or xpu is None or not xpu.is_initialized():
+            return None
+        return int(xpu.current_device())
 
     def torch_name(self, name: DeviceName) -> str | None:
         """Return torch's spelling, which is in lower case."""

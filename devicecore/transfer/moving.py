@@ -42,9 +42,9 @@ def tensors_to_device(
 
     Args:
         data: Any structure, of any depth.
-        device: A device or its name; ``torch.device`` too, and names that only torch has, such as
-            ``"meta"``. A device that runs models only, such as ``"tensorrt:0"``, means the one that
-            owns its memory.
+        device: Whatever names a device for `device_scope`, and the same device: without an index,
+            that of the scope around or the current card. A device that runs models only, such as
+            ``"tensorrt:0"``, means the one that owns its memory.
         non_blocking: Whether copies to a GPU may be queued on its current stream. Page-locked
             tensors must not be changed before the copy is done.
         coalesce: Whether many small tensors of the host go to a GPU in one copy. They then share
@@ -59,6 +59,7 @@ def tensors_to_device(
 
     Raises:
         InvalidDeviceNameError: *device* is no name of a device.
+        TypeError: It is nothing that names one.
         NotLiveError: Its type does not work here, or not for the framework of a tensor.
         UnknownDeviceError: There is no such device.
         TransferError: Something cannot be moved; the error says where it is.

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import re
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from devicecore.device import Device
 from devicecore.errors import (
     DeviceGoneError,
-    InvalidDeviceNameError,
     NotLiveError,
     UnknownDeviceError,
 )
-from devicecore.names import DEVICE_CLASSES, DEVICE_TYPES, DeviceName
+from devicecore.names import DeviceName
 from devicecore.runtime import default_runtime, host_cpu
+from devicecore.scope.chain import OUTSIDE, innermost
+from devicecore.scope.loaded import adapters
+from devicecore.scope.meaning import find, read
 
 if TYPE_CHECKING:
+    from devicecore.device import Device
     from devicecore.errors import DeviceCoreError
 
 # Copies to and from these may be queued; the others block, since queued ones race there.
 QUEUEING = frozenset({"cuda", "xpu"})
-_INDEX = re.compile("[0-9]{1,2}")
-_HOST_WORDS = frozenset({"cpu", "cpu:0", "CPU", "CPU:0"})
+# Most often it is the host, which is worth a short way; without an index a scope has its say.
+_FIRST_HOST = frozenset({"cpu:0", "CPU:0"})
+_HOST = _FIRST_HOST | {"cpu", "CPU"}
+# What a text says never changes; that nobody has brought a type takes long to find out.
+_read_text = lru_cache(256)(read)
 
 
 @frozen
@@ -33,7 +38,7 @@ class Target:
 
     Attributes:
         name: What was asked for.
-        device: The device that owns the memory; None for one that only torch knows.
+        device: The device that owns the memory.
         torch_device: The same as a ``torch.device`` that equals the one of tensors there; None
             where torch is not loaded or has no tensors there.
         refusal: Why torch has no tensors there, if it has none.
@@ -59,24 +64,17 @@ def target_of(device: object) -> Target:
     """Return where *device* keeps its memory.
 
     Args:
-        device: A device, its name, a `DeviceName`, or a ``torch.device``.
+        device: Anything that names a device for a scope.
 
     Raises:
         InvalidDeviceNameError: It is no name of a device.
+        TypeError: It is nothing that names a device.
         NotLiveError: Its type does not work here.
         UnknownDeviceError: There is no such device.
         DeviceGoneError: It was closed or lost.
     """
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(device, torch.device):
-        device = str(device)
-    if isinstance(device, str) and device in _HOST_WORDS:
-        found = host_cpu()
-    else:
-        if torch is not None and (known := _known_to_torch_alone(torch, device)) is not None:
-            return Target(str(device), None, known)
-        found = _device(device)
-    memory = _memory_of(found)
+    memory = _memory_of(_device(device))
     if memory.gone:
         raise DeviceGoneError(memory.name, memory.gone)
     if torch is None:
@@ -85,30 +83,18 @@ def target_of(device: object) -> Target:
 
 
 def _device(device: object) -> Device:
-    """Return the device, the current one of its type where an index is absent."""
-    if isinstance(device, Device):
-        return device
-    runtime = default_runtime()
-    if not isinstance(device, (str, DeviceName)):
-        raise InvalidDeviceNameError(repr(device), 0, "a name is a str")
-    parsed = runtime.parsed(device)
-    if parsed.device_type is None:
-        raise InvalidDeviceNameError(str(device), 0, "it says no device type")
-    found = runtime.device(device)
-    if parsed.index is None and parsed.device_type not in DEVICE_CLASSES:
-        current = _current_index(found)
-        if current is not None and current != found.parsed_name.index:
-            return runtime.device(parsed.with_index(current))
-    return found
-
-
-def _current_index(device: Device) -> int | None:
-    """Return the index of torch's current device of that kind, if torch has opened one."""
-    kind = (device.torch_device or "").partition(":")[0]
-    backend = getattr(sys.modules.get("torch"), kind, None) if kind in QUEUEING else None
-    if backend is None or not backend.is_initialized():
-        return None
-    return int(backend.current_device())
+    """Return the device that a scope would find by it."""
+    around = innermost.get()
+    if isinstance(device, str) and device in (_HOST if around is OUTSIDE else _FIRST_HOST):
+        return host_cpu()
+    try:
+        wanted = _read_text(device) if isinstance(device, str) else read(device)
+        return find(wanted, around, adapters())
+    except UnknownDeviceError:
+        # A scope waits for a plug-in that may bring the type; now is too late for one.
+        if isinstance(device, str):
+            default_runtime().parsed(device)
+        raise
 
 
 def _memory_of(device: Device) -> Device:
@@ -142,22 +128,3 @@ def _canonical(torch: Any, device: Any) -> Any:
     if device.type in {"cpu", "meta"}:
         return torch.device(device.type)
     return torch.device(device.type, device.index or 0)
-
-
-def _known_to_torch_alone(torch: Any, device: object) -> Any:
-    """Return the ``torch.device`` of a type that only torch has, or None."""
-    text = str(device) if isinstance(device, str) else ""
-    kind, _, index = text.partition(":")
-    if not kind.isidentifier() or kind.upper() in DEVICE_TYPES | DEVICE_CLASSES:
-        return None
-    if index and not _INDEX.fullmatch(index):  # torch cuts an index to 8 bits
-        return None
-    if kind.casefold() in {each.casefold() for each in default_runtime().registry.known_types}:
-        return None
-    try:
-        found = torch.device(text)
-    except RuntimeError:
-        return None
-    available = getattr(getattr(torch, kind, None), "is_available", None)
-    usable = kind == "meta" or (available is not None and available())
-    return _canonical(torch, found) if usable else None

@@ -21,6 +21,7 @@ from devicecore.errors import (
 from devicecore.liveness import Liveness
 from devicecore.names import DeviceName
 from devicecore.runtime import Runtime
+from devicecore.scope import meaning
 from devicecore.testing import FakeFactory
 from devicecore.transfer import PendingTransfer, tensors_to_device
 from devicecore.transfer import target as target_module
@@ -48,6 +49,12 @@ def registry_with(cuda: type[FakeFactory]) -> FactoryRegistry:
     return registry
 
 
+def use(made: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let transfers take devices from *made*."""
+    for module in (target_module, meaning):
+        monkeypatch.setattr(module, "default_runtime", lambda: made)
+
+
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
     """A process with two fake cards, TensorRT on the second one, and OpenVINO on the host."""
@@ -70,7 +77,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
             for kind, where in memory.items()
         ]
     )
-    monkeypatch.setattr(target_module, "default_runtime", lambda: made)
+    use(made, monkeypatch)
     monkeypatch.setattr(made, "fill", lambda *_: None)
     return made
 
@@ -169,8 +176,8 @@ def test_a_device_of_another_process_is_refused() -> None:
         ("hpu", InvalidDeviceNameError),
         ("cuda:256x", InvalidDeviceNameError),
         ("meta:300", InvalidDeviceNameError),
-        (None, InvalidDeviceNameError),
-        (3, InvalidDeviceNameError),
+        (None, TypeError),
+        (True, TypeError),
         ("cpu:1", UnknownDeviceError),
     ],
 )
@@ -184,7 +191,7 @@ def test_a_device_that_is_not_here_raises(monkeypatch: pytest.MonkeyPatch) -> No
         answer = Liveness("absent", "opened", reason="no card")
 
     registry = registry_with(Absent)
-    monkeypatch.setattr(target_module, "default_runtime", lambda: Runtime(registry))
+    use(Runtime(registry), monkeypatch)
     with pytest.raises(NotLiveError, match="no card"):
         tensors_to_device([torch.ones(1)], "cuda:1")
 
