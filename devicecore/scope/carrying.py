@@ -10,22 +10,20 @@ from devicecore.scope.decorating import Decorator
 from devicecore.scope.scope import device_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from devicecore.scope.decorating import Function
+    from devicecore.scope.stepping import Ends
 
 
-class CapturedScopes(Decorator):
-    """The scopes that were open where `capture` was called, to be entered elsewhere.
+class _Together:
+    """Several context managers as one, the outermost first."""
 
-    A context manager and a decorator, as `device_scope` is; it can be used many times, in many
-    threads at once.
-    """
+    __slots__ = ("_contexts",)
 
-    __slots__ = ("_scopes",)
-
-    def __init__(self, scopes: tuple[AbstractContextManager[object], ...]) -> None:
-        self._scopes = scopes
+    def __init__(self, contexts: Sequence[AbstractContextManager[object]]) -> None:
+        self._contexts = contexts
 
     def __enter__(self) -> None:
         """Enter all of them, the outermost first.
@@ -35,8 +33,8 @@ class CapturedScopes(Decorator):
             ScopeError: A framework would compute on another device.
         """
         with ExitStack() as entered:
-            for scope in self._scopes:
-                entered.enter_context(scope)
+            for context in self._contexts:
+                entered.enter_context(context)
             entered.pop_all()  # all are entered, and stay so
 
     def __exit__(
@@ -47,18 +45,27 @@ class CapturedScopes(Decorator):
     ) -> None:
         """Leave all of them, the innermost first."""
         entered = ExitStack()
-        for scope in self._scopes:
-            entered.push(scope)
+        for context in self._contexts:
+            entered.push(context)
         entered.__exit__(kind, error, traceback)
 
-    def for_one_step(self) -> AbstractContextManager[object]:
-        """Return what a decorated function enters."""
-        return CapturedScopes(
-            tuple(
-                scope.for_one_step() if isinstance(scope, Decorator) else scope
-                for scope in self._scopes
-            )
-        )
+
+class CapturedScopes(_Together, Decorator):
+    """The scopes that were open where `capture` was called, to be entered elsewhere.
+
+    A context manager and a decorator, as `device_scope` is; it can be used many times, in many
+    threads at once.
+    """
+
+    __slots__ = ("_scopes",)
+
+    def __init__(self, scopes: Sequence[device_scope]) -> None:
+        super().__init__(scopes)
+        self._scopes = scopes
+
+    def for_steps(self, goes_on_after: Ends) -> AbstractContextManager[object]:
+        """Return what the steps of one call of a decorated function enter."""
+        return _Together([scope.for_steps(goes_on_after) for scope in self._scopes])
 
     def __repr__(self) -> str:
         return f"<{len(self._scopes)} captured scopes>"

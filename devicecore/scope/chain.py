@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from devicecore.names import DeviceName
     from devicecore.scope.adapter import Adapter
 
-# What a frame holds instead of its thread when it is over, or when it was open in the parent of
-# this process. Neither is the identifier of a thread.
+# What a frame holds instead of its thread when it is over, when it was open in the parent of this
+# process, or while the decorated coroutine or generator that entered it waits for its next step.
+# None of them is the identifier of a thread.
 ENDED: Final = 0
 FORKED: Final = -1
+SUSPENDED: Final = -2
 
 
 Saves: TypeAlias = "Sequence[tuple[Adapter, Any]]"
@@ -50,6 +52,9 @@ OUTSIDE: Frame = Frame(None, None, None, ENDED, ())
 
 innermost: ContextVar[Frame] = ContextVar("devicecore_scopes", default=OUTSIDE)
 _innermost = innermost.get
+
+# The frames that wait. They are in no thread's stack, and the contexts do not lead to all of them.
+suspended: set[Frame] = set()
 
 
 class ThreadScopes:
@@ -141,6 +146,21 @@ def leave(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> No
     frame.thread = ENDED
     if innermost.get() is frame:
         innermost.set(frame.parent or OUTSIDE)
+    _take_out(scopes, frame, error)
+
+
+def suspend(scopes: ThreadScopes, frame: Frame) -> None:
+    """Take *frame* out for as long as the code that entered it waits; see `leave`.
+
+    Raises:
+        Exception: A framework refused to go back; all others have.
+    """
+    frame.thread = SUSPENDED
+    suspended.add(frame)
+    _take_out(scopes, frame, None)
+
+
+def _take_out(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> None:
     frames = scopes.frames
     if frames[-1] is frame:
         frames.pop()

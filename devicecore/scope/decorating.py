@@ -1,7 +1,8 @@
 """Functions that run inside of a scope: entered for each call, and for each step of a generator.
 
 Between two steps of a coroutine or a generator its caller runs, or another task. The scope is left
-there, and entered again for the next step; so nobody else ever sees it.
+there, and so are the blocks inside that are open; all are entered again for the next step. So
+nobody else ever sees them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from contextlib import AbstractContextManager
 
+    from devicecore.scope.stepping import Ends
+
 Function = TypeVar("Function")
+
+# What a step may end with so that another one follows. What an asynchronous generator yields is the
+# result of an awaitable, which is what is driven.
+_NEVER: Ends = frozenset()
+_WITHOUT_ERROR: Ends = frozenset({None})
+_WITH_A_RESULT: Ends = frozenset({None, StopIteration})
 
 
 class Decorator(ABC):
@@ -25,8 +34,12 @@ class Decorator(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def for_one_step(self) -> AbstractContextManager[object]:
-        """Return what one step runs inside of; it can be entered many times."""
+    def for_steps(self, goes_on_after: Ends) -> AbstractContextManager[object]:
+        """Return what the steps of one call run inside of, each in turn.
+
+        Args:
+            goes_on_after: What a step may end with so that another one follows.
+        """
 
     def __call__(self, function: Function) -> Function:
         """Return *function* running inside of this scope.
@@ -72,7 +85,7 @@ def _wrapped(scope: Decorator, function: Callable[..., Any]) -> Any:
 
     @wraps(function)
     def scoped(*args: Any, **kwargs: Any) -> Any:
-        with scope.for_one_step():
+        with scope.for_steps(_NEVER):
             return function(*args, **kwargs)
 
     return scoped
@@ -81,7 +94,7 @@ def _wrapped(scope: Decorator, function: Callable[..., Any]) -> Any:
 def _generator(scope: Decorator, function: Callable[..., Any]) -> Any:
     @wraps(function)
     def scoped(*args: Any, **kwargs: Any) -> Any:
-        return (yield from _steps(scope, function(*args, **kwargs)))
+        return (yield from _steps(scope.for_steps(_WITHOUT_ERROR), function(*args, **kwargs)))
 
     return scoped
 
@@ -89,7 +102,7 @@ def _generator(scope: Decorator, function: Callable[..., Any]) -> Any:
 def _coroutine(scope: Decorator, function: Callable[..., Any]) -> Any:
     @wraps(function)
     async def scoped(*args: Any, **kwargs: Any) -> Any:
-        return await _awaited(scope, function(*args, **kwargs))
+        return await _awaited(scope.for_steps(_WITHOUT_ERROR), function(*args, **kwargs))
 
     return scoped
 
@@ -97,17 +110,18 @@ def _coroutine(scope: Decorator, function: Callable[..., Any]) -> Any:
 def _asynchronous_generator(scope: Decorator, function: Callable[..., Any]) -> Any:
     @wraps(function)
     async def scoped(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        inside = scope.for_steps(_WITH_A_RESULT)
         inner = function(*args, **kwargs)
         step = inner.asend(None)
         while True:
             try:
-                item = await _awaited(scope, step)
+                item = await _awaited(inside, step)
             except StopAsyncIteration:
                 return
             try:
                 sent = yield item
             except GeneratorExit:
-                await _awaited(scope, inner.aclose())
+                await _awaited(inside, inner.aclose())
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever it is, it is for the generator
                 step = inner.athrow(error)
@@ -117,9 +131,8 @@ def _asynchronous_generator(scope: Decorator, function: Callable[..., Any]) -> A
     return scoped
 
 
-def _steps(scope: Decorator, inner: Any) -> Generator[Any, Any, Any]:
-    """Drive *inner*, a generator or an awaitable's, each step inside of *scope*."""
-    inside = scope.for_one_step()
+def _steps(inside: AbstractContextManager[object], inner: Any) -> Generator[Any, Any, Any]:
+    """Drive *inner*, a generator or an awaitable, with each step *inside*."""
     step, argument = inner.send, None
     while True:
         try:

@@ -178,9 +178,21 @@ def apply(placed: Placement) -> chain.Saves:
     if placed.refused:
         for adapter, reason in placed.refused:
             default_ledger().record(adapter.title, placed.device.name, "its default", reason)
+    return enter_all(placed.places)
+
+
+def enter_all(places: tuple[tuple[Adapter, Any], ...]) -> chain.Saves:
+    """Set each framework to its place, all of them or, on an error, none.
+
+    Returns:
+        What leaving has to put back.
+
+    Raises:
+        ScopeError: A framework would use another device.
+    """
     done: list[tuple[Adapter, Any]] = []
     try:
-        for adapter, place in placed.places:
+        for adapter, place in places:
             done.append((adapter, adapter.enter(place)))
     except BaseException:
         for adapter, saved in reversed(done):

@@ -18,6 +18,7 @@ from devicecore.scope.decorating import Decorator
 from devicecore.scope.imports import watch_imports
 from devicecore.scope.loaded import FRAMEWORKS, Placement, adapters, apply, catch_up, placement
 from devicecore.scope.meaning import find, of_type, read
+from devicecore.scope.stepping import Ends, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,9 +156,9 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         """Do what ``with`` does."""
         self.__exit__(kind, error, traceback)
 
-    def for_one_step(self) -> _Step:
-        """Return what a decorated function enters: never held across an ``await``."""
-        return _Step(self)
+    def for_steps(self, goes_on_after: Ends) -> Step:
+        """Return what the steps of one call of a decorated function enter."""
+        return Step(self, goes_on_after)
 
     @property
     def frameworks(self) -> frozenset[str] | None:
@@ -165,6 +166,17 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         return self._frameworks
 
     # --- which device -------------------------------------------------------------------------
+
+    def placement_of(self, device: Device, now: tuple[Adapter, ...]) -> Placement:
+        """Return what entering again does, where *device* was found.
+
+        Raises:
+            NotLiveError: A framework that was named cannot use it any more.
+        """
+        found = self._found
+        if found is not None and found.device is device and found.adapters is now:
+            return found
+        return placement(device, self._frameworks, now)
 
     def _find(self, around: Frame, now: tuple[Adapter, ...]) -> Placement:
         """Look for the device, or for the one to fall back to."""
@@ -210,7 +222,11 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         _warn_once(text)
 
     def _entered(self, frame: Frame | None, scopes: chain.ThreadScopes) -> Frame | None:
-        """Return the frame of this scope that is to be left; None where the parent entered it."""
+        """Return the frame of this scope that is to be left.
+
+        None where nothing is to be put back: the parent of this process had entered it, or it waits
+        for the next step of the decorated function that did.
+        """
         innermost_frame = frame
         while frame is not None:
             if frame.owner is self and frame.thread == scopes.ident:
@@ -224,6 +240,11 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         for each in reversed(scopes.frames):  # entered in another context, such as a generator's
             if each.owner is self:
                 return each
+        waiting = [each for each in tuple(chain.suspended) if each.owner is self]
+        if len(waiting) == 1:  # with the call that entered it, and is left from outside
+            waiting[0].thread = ENDED
+            chain.suspended.discard(waiting[0])
+            return None
         msg = f"{self!r} is left where it was not entered"
         raise ScopeError(
             msg,
@@ -236,26 +257,6 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
 
     def __repr__(self) -> str:
         return f"device_scope({str(self._wanted)!r})"
-
-
-class _Step:
-    """One step of a decorated function inside a scope."""
-
-    __slots__ = ("_scope",)
-
-    def __init__(self, scope: device_scope) -> None:
-        self._scope = scope
-
-    def __enter__(self) -> None:
-        self._scope.__enter__(False)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._scope.__exit__(kind, error, traceback)
 
 
 def _still(found: Placement, around: Frame) -> bool:
