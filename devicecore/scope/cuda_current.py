@@ -69,6 +69,17 @@ class CupyCuda(TorchCuda):
         super().__init__(cupy)
         self._cuda = _Runtime(cupy.cuda.runtime)
 
+    def place_of(self, device: Device) -> Any:
+        """Return the ordinal of a CUDA device, and nothing for any other.
+
+        Raises:
+            NotLiveError: It is one, but there is no driver or no card.
+        """
+        place = super().place_of(device)
+        if place is None and _ordinal(device) is not None:
+            raise self.refusal(device, "CuPy finds no driver, or no card")
+        return place
+
 
 class _Runtime:
     """CuPy's bare runtime by the names that torch uses."""
@@ -77,12 +88,20 @@ class _Runtime:
         self.current_device = runtime.getDevice
         self.set_device = runtime.setDevice
         self._count = runtime.getDeviceCount
+        self._is_available = False
 
     def is_available(self) -> bool:
-        return bool(self._count())
+        """Return whether there is a card; CuPy raises where there is no driver."""
+        if not self._is_available:
+            try:
+                self._is_available = bool(self._count())
+            except Exception:  # noqa: BLE001 - CuPy's own error of the runtime
+                return False
+        return self._is_available
 
     def is_initialized(self) -> bool:
-        return True  # to ask for the current device opens nothing
+        """Return whether there is a current device: to ask for it opens nothing."""
+        return self.is_available()
 
 
 def _ordinal(device: Device) -> int | None:

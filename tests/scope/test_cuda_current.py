@@ -9,6 +9,7 @@ import pytest
 
 from devicecore import Device
 from devicecore.scope.cuda_current import CupyCuda, TorchCuda
+from tests.scope.conftest import in_child
 
 
 class FakeCuda:
@@ -111,3 +112,41 @@ def test_cupy_sets_the_same_runtime() -> None:
     assert cuda.now == 1
     adapter.leave(saved)
     assert cuda.calls == [1, 0]
+
+
+CUPY_WITHOUT_A_DRIVER = """
+import types
+from importlib.machinery import ModuleSpec
+from devicecore import Device, current_device, device_scope
+
+def fails(*_):
+    raise OSError("cudaErrorInsufficientDriver")
+
+runtime = types.SimpleNamespace(getDevice=fails, setDevice=fails, getDeviceCount=fails)
+cupy = types.ModuleType("cupy")
+cupy.__spec__ = ModuleSpec("cupy", None)
+cupy.cuda = types.SimpleNamespace(runtime=runtime)
+sys.modules["cupy"] = cupy
+card = Device("/device:CUDA:0", device_class="GPU")
+seen = []
+with device_scope("cuda", fallback="cpu") as device:
+    seen.append(device.device_type)
+with device_scope(card):
+    seen.append(current_device().name[-6:])
+try:
+    with device_scope("cuda:99"): pass
+except (LookupError, RuntimeError) as error:
+    seen.append(type(error).__module__)
+try:
+    with device_scope(card, frameworks="cupy"): pass
+except RuntimeError as error:
+    seen.append(str(error).splitlines()[0])
+print(json.dumps(seen))
+"""
+
+
+def test_cupy_without_a_driver() -> None:
+    """Its runtime, here a fake, raises whatever is asked."""
+    fallen_back, inside, unknown, named = in_child(CUPY_WITHOUT_A_DRIVER)
+    assert (fallen_back, inside, unknown) == ("CPU", "CUDA:0", "devicecore.errors")
+    assert "CuPy finds no driver, or no card" in named
