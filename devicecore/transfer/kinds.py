@@ -22,7 +22,8 @@ from devicecore.transfer.objects import (
     PackedSequenceRule,
     SubclassRule,
 )
-from devicecore.transfer.other_leaves import Modules, NumpyArrays, ObjectsWithTo
+from devicecore.transfer.other_leaves import Modules, NumpyArrays
+from devicecore.transfer.own_to import ObjectsWithTo
 from devicecore.transfer.registered import default_registrations, pytree_rule
 from devicecore.transfer.request import LeafKind
 from devicecore.transfer.torch_leaves import TorchTensors
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 TORCH_TENSORS = TorchTensors()
 _NUMPY_ARRAYS = NumpyArrays()
 _MODULES = Modules()
-_WITH_TO = ObjectsWithTo()
 _OBJECT = ObjectRule()
 _MAPPING = MappingRule()
 _PACKED_SEQUENCE = PackedSequenceRule()
@@ -77,28 +77,43 @@ class Kinds:
         try:
             return self._found[kind]
         except KeyError:
-            found = self._found[kind] = _choose(value, kind)
+            found = self._found[kind] = _choose(kind)
             return found
 
 
+_default = Kinds()
+
+
+def default_kinds() -> Kinds:
+    """Return the kinds of this process."""
+    return _default
+
+
+def _kind_of(value: Any) -> Kind:
+    kind = type(value)
+    return KNOWN[kind] if kind in KNOWN else _default.of(value)
+
+
+_WITH_TO = ObjectsWithTo(_kind_of)
+_WITH_TO_AND_DEVICE = ObjectsWithTo(_kind_of, has_device=True)
 _FRAMEWORKS = ("torch", "numpy", "jax", "tensorflow", "paddle", "cupy", "onnxruntime")
 
 
-def _choose(value: Any, kind: type) -> Kind:
+def _choose(kind: type) -> Kind:
     # By the type alone, as that is what is remembered: a proxy is of no kind, whatever it says.
     if issubclass(kind, (type, enum.Enum)):
         return None
     for find in _FINDERS:
-        if (found := find(value, kind)) is not None:
+        if (found := find(kind)) is not None:
             return found
     return None
 
 
-def _registered(_value: Any, kind: type) -> Kind:
+def _registered(kind: type) -> Kind:
     return default_registrations().find(kind)
 
 
-def _leaf(_value: Any, kind: type) -> Kind:
+def _leaf(kind: type) -> Kind:
     if issubclass(kind, class_in("torch", "Tensor")):
         return TORCH_TENSORS
     if issubclass(kind, class_in("numpy", "ndarray")):
@@ -108,7 +123,7 @@ def _leaf(_value: Any, kind: type) -> Kind:
     return foreign_kind(kind)
 
 
-def _special(_value: Any, kind: type) -> Kind:
+def _special(kind: type) -> Kind:
     if issubclass(kind, class_in("torch.nn.utils.rnn", "PackedSequence")):
         return _PACKED_SEQUENCE
     # Transformers' caches of keys and values have no `to`, and nobody registers them.
@@ -119,11 +134,11 @@ def _special(_value: Any, kind: type) -> Kind:
     return pytree_rule(kind)
 
 
-def _subclass(_value: Any, kind: type) -> Kind:
+def _subclass(kind: type) -> Kind:
     return next((_SUBCLASSES[base] for base in BASES if issubclass(kind, base)), None)
 
 
-def _object(_value: Any, kind: type) -> Kind:
+def _object(kind: type) -> Kind:
     if issubclass(kind, Mapping):
         return _MAPPING
     plain = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")
@@ -132,8 +147,8 @@ def _object(_value: Any, kind: type) -> Kind:
     return None
 
 
-def _with_to(value: Any, kind: type) -> Kind:
-    """Return the kind of objects whose ``to`` is about devices: it says so, or they have one."""
+def _with_to(kind: type) -> Kind:
+    """Return the kind of objects whose ``to`` says that it is about devices, or may be."""
     method = getattr(kind, "to", None)
     if not callable(method):
         return None
@@ -143,12 +158,11 @@ def _with_to(value: Any, kind: type) -> Kind:
         return None
     if "device" in parameters:
         return _WITH_TO
-    anything = any(each.kind is each.VAR_POSITIONAL for each in parameters.values())
-    has_one = inspect.getattr_static(value, "device", None) is not None
-    return _WITH_TO if anything and has_one else None
+    takes_anything = any(each.kind is each.VAR_POSITIONAL for each in parameters.values())
+    return _WITH_TO_AND_DEVICE if takes_anything else None
 
 
-_FINDERS: tuple[Callable[[Any, type], Kind], ...] = (
+_FINDERS: tuple[Callable[[type], Kind], ...] = (
     _registered,
     _leaf,
     _special,

@@ -17,8 +17,8 @@ from devicecore.transfer.target import target_of
 if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.names import DeviceName
+    from devicecore.transfer.found import Found
     from devicecore.transfer.request import Coalesce
-    from devicecore.transfer.scan import Found
 
 
 def tensors_to_device(
@@ -38,7 +38,7 @@ def tensors_to_device(
     classes, attrs classes, and what was registered with `register_container`, torch's pytree or
     optree. Tensors of torch, JAX, TensorFlow, Paddle, CuPy and ONNX Runtime are moved by their
     framework if it is loaded. Modules are refused, since moving one changes it. Other objects with
-    a ``to(device)`` move a shallow copy of themselves.
+    a ``to(device)`` move a copy of themselves.
 
     Args:
         data: Any structure, of any depth.

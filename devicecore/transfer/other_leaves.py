@@ -1,10 +1,7 @@
-"""Leaves that are no tensors: numpy's arrays, modules, and objects that move themselves."""
+"""Leaves that are no tensors: numpy's arrays and modules."""
 
 from __future__ import annotations
 
-import copy
-import inspect
-import sys
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -53,29 +50,3 @@ class Modules(OneByOne):
             f"it is a module ({type(value).__qualname__}), and moving one changes it in place",
             f"call its .to({request.target.name!r}) yourself, or leave it out",
         )
-
-
-class ObjectsWithTo(OneByOne):
-    """Objects with a method ``to`` that takes a device, such as those of other libraries."""
-
-    def is_elsewhere(self, value: Any, request: Request) -> bool:
-        """Return whether it has to be asked: unless all tensors that one sees are there."""
-        where = request.target.torch_device
-        tensor = getattr(sys.modules.get("torch"), "Tensor", None)
-        seen = [
-            each.device != where
-            for each in getattr(value, "__dict__", {}).values()
-            if tensor is not None and isinstance(each, tensor)
-        ]
-        return any(seen) or not seen
-
-    def move_one(self, value: Any, request: Request) -> Any:
-        """Ask a shallow copy; one that returns nothing has moved itself."""
-        where = request.target.torch_device or request.target.name
-        copied = copy.copy(value)
-        parameter = inspect.signature(type(value).to).parameters.get("device")
-        if parameter is not None and parameter.kind is parameter.KEYWORD_ONLY:
-            moved = copied.to(device=where)
-        else:
-            moved = copied.to(where)
-        return copied if moved is None else moved

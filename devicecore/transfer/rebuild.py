@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING, Any
 from devicecore.errors import TransferError
 
 if TYPE_CHECKING:
-    from devicecore.transfer.scan import Found
+    from collections.abc import Collection
+
+    from devicecore.transfer.found import Found
 
 _FIX = "say how it is made with devicecore.transfer.register_container"
 
 
-def rebuild(found: Found, moved: dict[int, Any]) -> Any:
+def rebuild(found: Found, moved: dict[int, Any], also: Collection[int] = ()) -> Any:
     """Return the structure with new leaves.
 
     Args:
         found: What a walk has found.
         moved: The new leaves, by the id of the old ones.
+        also: The ids of containers that are made anew in any case.
 
     Raises:
         TransferError: A container cannot be made anew.
     """
-    changed = _changed(found, moved)
+    changed = _changed(found, moved, also)
     root = id(found.root)
     builder = _Builder(found, changed, moved)
     if root in changed:
@@ -43,10 +46,10 @@ def _build_around_shells(builder: _Builder, found: Found) -> None:
         raise TransferError(found.path_to(found.root), reason, _FIX) from None
 
 
-def _changed(found: Found, moved: dict[int, Any]) -> set[int]:
-    """Return the containers that hold a moved leaf, themselves or through others."""
+def _changed(found: Found, moved: dict[int, Any], also: Collection[int]) -> set[int]:
+    """Return the containers that hold a moved leaf or one of *also*, and those of *also*."""
     holders: defaultdict[int, list[int]] = defaultdict(list)
-    changed: set[int] = set()
+    changed = set(also)
     for key, (_, _, children) in found.containers.items():
         for child in children:
             child_key = id(child)
