@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from devicecore.errors import TransferError
+from devicecore.transfer.loaded import class_in
 
 _HOST = 1  # DLPack's number of the host's memory
 # Element types of ml_dtypes that torch has too, by the size in which their bits are handed over.
@@ -64,6 +65,10 @@ def tensor_from_dlpack(value: Any) -> Any:
         BufferError: The object does not give its memory away.
     """
     torch = sys.modules["torch"]
+    if isinstance(value, class_in("onnxruntime", "OrtValue")):
+        # In order always, and to be written into; numpy would take it for read-only.
+        made = torch.from_dlpack(value)
+        return made.view(torch.bool) if value.data_type() == "tensor(bool)" else made
     if value.__dlpack_device__()[0] == _HOST and (array := _as_numpy(value)) is not None:
         return tensor_from_numpy(array)
     if any(stride < 0 for stride in getattr(value, "strides", None) or ()):

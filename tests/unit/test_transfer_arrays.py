@@ -206,3 +206,29 @@ def test_values_of_onnx_runtime() -> None:
     value = ort.OrtValue.ortvalue_from_numpy(array)
     assert as_tensor(value, "cpu").tolist() == array.tolist()
     assert to_numpy(value).tolist() == array.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.bool_, np.int64])
+def test_a_value_of_onnx_runtime_is_shared(dtype: Any) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    value = ort.OrtValue.ortvalue_from_numpy(np.ones((2, 3), dtype))
+    tensor = as_tensor(value, "cpu")
+    assert tensor.dtype == torch.from_numpy(np.ones(1, dtype)).dtype
+    assert tensor.data_ptr() == value.data_ptr()
+    tensor.zero_()
+    assert not value.numpy().any()
+    del value
+    assert tensor.sum() == 0
+    empty = ort.OrtValue.ortvalue_from_numpy(np.ones((0, 3), dtype))
+    assert as_tensor(empty, "cpu").shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_values_of_onnx_runtime_that_it_cannot_read(name: str) -> None:
+    ort, onnx = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
+    array = np.array([1, 2], getattr(pytest.importorskip("ml_dtypes"), name))
+    words = array.view({1: np.uint8, 2: np.uint16}[array.itemsize])
+    element = getattr(onnx.TensorProto, name.replace("_", "").upper())
+    value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(words, element)
+    assert to_numpy(value).dtype == array.dtype
+    assert to_numpy(value).tolist() == as_tensor(value, "cpu").tolist() == [1, 2]

@@ -128,6 +128,20 @@ assert here.tolist() == [2, 2, 2]  # shared, as Paddle's tensors may change
 here.stop_gradient = False
 assert as_tensor(here, "cpu").tolist() == [2, 2, 2]
 assert to_numpy(here).tolist() == [2, 2, 2]
+for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "bool", "int64", "complex64"):
+    value = paddle.ones([2, 3]).astype(name)
+    array = to_numpy(value)
+    assert array.dtype.name == name, (name, array.dtype)
+    assert array.shape == (2, 3) and array.astype("float32").sum() == 6, array
+    assert str(as_tensor(value, "cpu").dtype) == f"torch.{name}"
+sys.modules["ml_dtypes"] = None
+from devicecore.errors import MissingDependencyError
+try:
+    to_numpy(paddle.ones([2]).astype("bfloat16"))
+except MissingDependencyError as error:
+    assert "ml_dtypes" in str(error)
+else:
+    raise AssertionError
 """
     run(code, "paddle")
 
