@@ -82,16 +82,16 @@ test-gpu: setup ## Run the tests that need an accelerator, and say why each othe
 	$(BIN)/pytest -m hardware -rs $(PYTEST_ARGS)
 
 $(FRAMEWORKS)/.stamp: pyproject.toml constraints-frameworks.txt
-	@echo "Installing JAX, TensorFlow and Paddle beside the ordinary environment: about 500 MB."
+	@echo "Installing JAX, TensorFlow, Paddle and transformers beside the ordinary environment: about 800 MB."
 	$(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS_PIP) install --constraint constraints-frameworks.txt --editable . \
-	  jax tensorflow-cpu paddlepaddle hypothesis pytest sybil
+	  jax tensorflow-cpu paddlepaddle torch transformers hypothesis pytest sybil
 	@touch $@
 
 # Each framework in a process of its own: they take each other's threads and libraries otherwise.
 # The options of pyproject.toml need plug-ins that are not here; their warnings are not ours.
-test-frameworks: $(FRAMEWORKS)/.stamp ## Run the tests of scopes and transfers with JAX, TensorFlow and Paddle
-	for framework in jax tensorflow paddle; do \
+test-frameworks: $(FRAMEWORKS)/.stamp ## Run the tests of scopes and transfers with each framework
+	for framework in jax tensorflow paddle transformers; do \
 	  $(FRAMEWORKS)/bin/python -m pytest tests/scope tests/unit/test_transfer_frameworks.py -q -k $$framework -o filterwarnings=default \
 	    -o addopts=--import-mode=importlib $(PYTEST_ARGS) || exit 1; \
 	done

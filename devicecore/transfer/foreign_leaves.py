@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def place_of(target: Target) -> tuple[str, int]:
     """Return the kind of memory, ``"cpu"``, ``"cuda"`` or another, and its index."""
-    if target.is_host:
-        return "cpu", 0
-    if target.device is not None:
-        kind = target.device.device_type.lower()
-        return ("cuda" if kind == "rocm" else kind), target.device.parsed_name.index or 0
-    return target.torch_device.type, target.torch_device.index or 0
+    device = target.device
+    if device is None:
+        return "nowhere", 0
+    kind = "cpu" if target.is_host else device.device_type.lower()
+    index = device.parsed_name.index or 0  # of hosts too: JAX and TensorFlow may have several
+    return ("cuda" if kind == "rocm" else kind), index
 
 
 def _absent(framework: str, target: Target) -> NotLiveError:
@@ -94,15 +94,25 @@ class PaddleTensors(OneByOne):
 
     def is_elsewhere(self, value: Any, request: Request) -> bool:
         """Return whether it lies elsewhere."""
-        return self._word_of(value.place) != self._word(request.target)
+        return self._word_of(value.place).casefold() != self._word(request.target)
 
     def move_one(self, value: Any, request: Request) -> Any:
         """Return a copy there."""
-        paddle = sys.modules["paddle"]
         word = self._word(request.target)
-        if word.startswith("gpu") and not paddle.is_compiled_with_cuda():
-            raise _absent("Paddle", request.target)
+        if word != "cpu":
+            kind, _, index = word.partition(":")
+            word = f"{self._spelled(kind, request.target)}:{index}"
         return value.to(word, blocking=not request.non_blocking or request.target.is_host)
+
+    def _spelled(self, kind: str, target: Target) -> str:
+        """Return Paddle's name of a type, which counts case."""
+        device = sys.modules["paddle"].device
+        known = ["gpu"] if device.is_compiled_with_cuda() else []
+        known += device.get_all_custom_device_type() or ()
+        for each in known:
+            if each.casefold() == kind:
+                return str(each)
+        raise _absent("Paddle", target)
 
     def _word_of(self, place: Any) -> str:
         if place.is_cpu_place():
@@ -143,7 +153,12 @@ class OrtValues(OneByOne):
 
     def is_elsewhere(self, value: Any, request: Request) -> bool:
         """Return whether it is a tensor that lies elsewhere."""
-        return bool(value.is_tensor()) and _place_of_value(value) != place_of(request.target)
+        if not value.is_tensor():
+            return False
+        kind, index = _place_of_value(value)
+        if request.target.is_host:
+            return kind != "cpu"  # it knows one host only
+        return (kind, index) != place_of(request.target)
 
     def move_one(self, value: Any, request: Request) -> Any:
         """Return a copy there."""

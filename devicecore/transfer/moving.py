@@ -12,7 +12,7 @@ from devicecore.transfer.pending import pending
 from devicecore.transfer.rebuild import rebuild
 from devicecore.transfer.request import Arrays, MoveFailedError, Request
 from devicecore.transfer.scan import scan
-from devicecore.transfer.target import target_of
+from devicecore.transfer.target import Target, target_of
 
 if TYPE_CHECKING:
     from devicecore.device import Device
@@ -55,7 +55,8 @@ def tensors_to_device(
             `PendingTransfer` is returned instead of the data.
 
     Returns:
-        The same structure. Where torch is not installed and the device does not work, *data*.
+        The same structure. Where torch is not installed, the device does not work, and there is no
+        tensor in it anyway, *data*.
 
     Raises:
         InvalidDeviceNameError: *device* is no name of a device.
@@ -76,7 +77,9 @@ def tensors_to_device(
     try:
         target = target_of(device)
     except (NotLiveError, UnknownDeviceError):
-        if installed("torch"):
+        # A program that has no framework goes on with what it has; no tensor is left behind.
+        nowhere = Request(Target(str(device)), arrays=arrays)
+        if installed("torch") or scan(data, nowhere).leaves:
             raise
         return data if wait else pending(data, data, ())
     request = Request(target, non_blocking, coalesce, arrays, wait)

@@ -38,14 +38,14 @@ class Target:
 
     Attributes:
         name: What was asked for.
-        device: The device that owns the memory.
+        device: The device that owns the memory; None where nothing is.
         torch_device: The same as a ``torch.device`` that equals the one of tensors there; None
             where torch is not loaded or has no tensors there.
         refusal: Why torch has no tensors there, if it has none.
     """
 
     name: str
-    device: Device | None
+    device: Device | None = None
     torch_device: Any = None
     refusal: DeviceCoreError | None = None
 

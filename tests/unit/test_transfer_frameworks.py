@@ -16,6 +16,7 @@ from devicecore import tensors_to_device
 from devicecore.device import Device
 from devicecore.errors import TransferError
 from devicecore.optional import installed
+from tests.scope.conftest import load_fake_device
 
 torch = pytest.importorskip("torch")
 
@@ -73,6 +74,41 @@ assert as_tensor(jnp.array([True, False]), "cpu").tolist() == [True, False]
     run(code, "jax", XLA_FLAGS="--xla_force_host_platform_device_count=2", JAX_PLATFORMS="cpu")
 
 
+def test_jax_without_torch() -> None:
+    """Nothing of JAX stays where it is in silence; where it has several hosts, each is one."""
+    code = """
+sys.modules["torch"] = None
+import jax, jax.numpy as jnp
+from devicecore import device_scope, tensors_to_device
+from devicecore.errors import DeviceError, InvalidDeviceNameError, UnknownDeviceError
+first, second = jax.local_devices()
+value = {"a": jax.device_put(jnp.ones(2), first), "b": 1}
+for device in ("cuda:0", "gpu", "cpu:7", "tensorrt:0"):
+    try:
+        tensors_to_device(value, device)
+    except (DeviceError, UnknownDeviceError):
+        pass
+    else:
+        raise AssertionError(device)
+    assert tensors_to_device([1, "a"], device) == [1, "a"]
+try:
+    tensors_to_device([1], "cdua:0")
+except InvalidDeviceNameError:
+    pass
+else:
+    raise AssertionError
+with device_scope("cpu:1") as scope:
+    for device in ("cpu:1", scope, second, "cpu"):
+        assert tensors_to_device(value, device)["a"].devices() == {second}, device
+    assert tensors_to_device(value, "cpu:0") is value
+assert tensors_to_device(value, "cpu") is value
+moved = tensors_to_device(value, "cpu:1")
+assert tensors_to_device(moved, "cpu:1") is moved and moved["a"].devices() == {second}
+assert tensors_to_device(moved, "cpu:0")["a"].devices() == {first}
+"""
+    run(code, "jax", XLA_FLAGS="--xla_force_host_platform_device_count=2", JAX_PLATFORMS="cpu")
+
+
 def test_tensorflow() -> None:
     code = """
 import tensorflow as tf, numpy as np, torch
@@ -89,6 +125,9 @@ value = {"a": here}
 assert tensors_to_device(value, "cpu") is value
 moved = tensors_to_device([here, there], "cpu")
 assert moved[0] is here and moved[1].device.endswith("CPU:0"), moved[1].device
+moved = tensors_to_device([here, there, torch.ones(1)], "cpu:1")
+assert moved[1] is there and moved[0].device.endswith("CPU:1"), moved[0].device
+assert moved[2].device.type == "cpu"
 try:
     tensors_to_device({"a": here}, Device("/device:NPU:0", device_class="NPU"))
 except NotLiveError as error:
@@ -144,6 +183,28 @@ else:
     raise AssertionError
 """
     run(code, "paddle")
+
+
+def test_paddle_on_hardware_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paddle's names of types count case, ours do not."""
+    if not installed("paddle"):
+        pytest.skip("paddle is not installed")
+    monkeypatch.setenv("CUSTOM_DEVICE_ROOT", str(tmp_path))
+    load_fake_device(tmp_path)
+    code = """
+import paddle
+from devicecore import device_scope, tensors_to_device
+paddle.set_device("cpu")
+here = {"a": paddle.ones([3])}
+for device in ("custom_cpu:2", "CUSTOM_CPU:2", paddle.CustomPlace("custom_cpu", 2)):
+    moved = tensors_to_device(here, device)
+    assert str(moved["a"].place) == "Place(custom_cpu:2)", moved["a"].place
+    assert tensors_to_device(moved, device) is moved
+assert tensors_to_device(moved, "cpu")["a"].place.is_cpu_place()
+with device_scope("custom_cpu:1"):
+    assert str(tensors_to_device(here, "custom_cpu")["a"].place) == "Place(custom_cpu:1)"
+"""
+    run(code, "paddle", CUSTOM_DEVICE_ROOT=str(tmp_path))
 
 
 def test_values_of_onnx_runtime() -> None:
