@@ -127,7 +127,6 @@ class Placement:
         places: For those that can use the device, their own object for it.
         refused: For those that cannot, why.
         modules: How many modules there were: a plug-in may bring what was refused.
-        is_fixed: Whether the scopes around have no say in it.
     """
 
     device: Device
@@ -135,7 +134,6 @@ class Placement:
     places: tuple[tuple[Adapter, Any], ...]
     refused: tuple[tuple[Adapter, str], ...] = ()
     modules: int = 0
-    is_fixed: bool = False
 
 
 def placement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -26,6 +27,9 @@ _SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
 
 # Devices that no manager holds, because a framework alone knows them; one for each name.
 _foreign: dict[DeviceName, Device] = {}
+
+# The types of which a framework can make one device the current one.
+_CARDS = frozenset({"CUDA", "ROCM", "XPU"})
 
 
 def read(given: Any) -> DeviceName | Device:
@@ -59,6 +63,7 @@ def read(given: Any) -> DeviceName | Device:
     raise TypeError(msg)
 
 
+@lru_cache(256)
 def _read_name(text: str | DeviceName) -> DeviceName:
     """Return the name, also of a type that nobody has brought yet: its plug-in may come later."""
     try:
@@ -114,10 +119,13 @@ def find(
         NotLiveError: Its type does not work here, and no framework that is imported has it.
         UnknownDeviceError: There is no such device.
     """
-    if isinstance(wanted, Device):
-        if wanted.gone:
-            raise DeviceGoneError(wanted.name, wanted.gone)
-        return wanted
+    found = wanted if isinstance(wanted, Device) else _named(wanted, around, adapters)
+    if found.gone:
+        raise DeviceGoneError(found.name, found.gone)
+    return found
+
+
+def _named(wanted: DeviceName, around: Frame | None, adapters: tuple[Adapter, ...]) -> Device:
     wanted = _spelled(wanted)
     if wanted.index is None and wanted.device_type is not None:
         if found := of_type(wanted.device_type, around):
@@ -151,12 +159,23 @@ def current_index(device_type: str, adapters: tuple[Adapter, ...]) -> int | None
     return next((index for index in indices if index is not None), None)
 
 
+def card_of(device: Device, adapters: tuple[Adapter, ...]) -> tuple[str, int | None] | None:
+    """Return which card of *device*'s type is current; None where none ever is."""
+    kind = device.device_type
+    return (kind, current_index(kind, adapters)) if kind in _CARDS else None
+
+
+def is_class(device_type: str) -> bool:
+    """Return whether it is the name of a class of devices, rather than of a type."""
+    return device_type in DEVICE_CLASSES and device_type != "CPU"
+
+
 def of_type(device_type: str, around: Frame | None) -> Device | None:
     """Return the device of the innermost open scope that has this type or is of this class."""
-    is_class = device_type in DEVICE_CLASSES and device_type != "CPU"
+    of_class = is_class(device_type)
     for frame in open_around(around):
         device: Device = frame.device
-        if device.device_type == device_type or (is_class and device.device_class == device_type):
+        if device.device_type == device_type or (of_class and device.device_class == device_type):
             return device
     return None
 

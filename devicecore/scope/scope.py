@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import TYPE_CHECKING, Any
-
-from attrs import evolve
 
 from devicecore.device import Device
 from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
 from devicecore.ledger import default_ledger
-from devicecore.names import DEVICE_CLASSES, DeviceName
 from devicecore.scope import chain
 from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, here, innermost
 from devicecore.scope.decorating import Decorator
+from devicecore.scope.finding import Found, is_still_true, look
 from devicecore.scope.imports import watch_imports
 from devicecore.scope.loaded import FRAMEWORKS, Placement, adapters, apply, catch_up, placement
-from devicecore.scope.meaning import find, of_type, read
+from devicecore.scope.meaning import read
 from devicecore.scope.stepping import Ends, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
+    from devicecore.names import DeviceName
     from devicecore.scope.adapter import Adapter
 
 _innermost = innermost.get
@@ -82,7 +80,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         self._fallback: DeviceName | Device | None = None if fallback is None else read(fallback)
         self._strict = strict
         # What the last entry found, which the next one can use as long as it is still true.
-        self._found: Placement | None = None
+        self._found: Found | None = None
 
     def __enter__(self, held: bool = True) -> Device:
         """Make the device the current one, and return it.
@@ -105,9 +103,12 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         if (
             found is None
             or found.adapters is not now
-            or not (found.is_fixed or around is OUTSIDE or _still(found, around))
             or found.device.gone
-            or (found.refused and found.modules != len(sys.modules))
+            or not (
+                found.is_fixed
+                or (around is OUTSIDE and found.is_fixed_outside)
+                or is_still_true(found, around, now)
+            )
         ):
             found = self._find(around, now)
         device = found.device
@@ -178,33 +179,21 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             return found
         return placement(device, self._frameworks, now)
 
-    def _find(self, around: Frame, now: tuple[Adapter, ...]) -> Placement:
+    def _find(self, around: Frame, now: tuple[Adapter, ...]) -> Found:
         """Look for the device, or for the one to fall back to."""
         watch_imports()
         try:
-            found = placement(find(self._wanted, around, now), self._frameworks, now)
+            found = look(self._wanted, self._frameworks, around, now)
         except (DeviceError, UnknownDeviceError) as error:
             if self._fallback is None:
                 raise
-            found = placement(find(self._fallback, around, now), self._frameworks, now)
+            found = look(self._fallback, self._frameworks, around, now)
             wanted = self._wanted.name if isinstance(self._wanted, Device) else str(self._wanted)
             default_ledger().record("device_scope", wanted, found.device.name, str(error))
             return found
-        if self._keeps(found, around):
-            self._found = evolve(found, is_fixed=getattr(self._wanted, "index", 0) is not None)
+        if found.is_kept:
+            self._found = found
         return found
-
-    def _keeps(self, found: Placement, around: Frame) -> bool:
-        """Return whether a later entry would find the same, as long as `_still` says so."""
-        if isinstance(self._wanted, Device):
-            return found.device.is_local
-        kind, index = self._wanted.device_type, self._wanted.index
-        if kind is None or (kind in DEVICE_CLASSES and kind != "CPU"):
-            return False
-        if index is not None:
-            return True
-        # Which card is current may change at any time.
-        return kind not in {"CUDA", "ROCM"} and of_type(kind, around) is None
 
     # --- where it was entered -----------------------------------------------------------------
 
@@ -257,11 +246,6 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
 
     def __repr__(self) -> str:
         return f"device_scope({str(self._wanted)!r})"
-
-
-def _still(found: Placement, around: Frame) -> bool:
-    """Return whether a name without an index means here what it meant outside of all scopes."""
-    return of_type(found.device.device_type, around) in {None, found.device}
 
 
 def _names(frameworks: str | Iterable[str] | None) -> frozenset[str] | None:

@@ -86,16 +86,19 @@ def test_an_index_and_a_class_mean_a_card(two: Any) -> None:
 
 
 def test_without_an_index_it_is_the_current_card(two: Any) -> None:
-    scope = device_scope("cuda")
+    scope, of_class = device_scope("cuda"), device_scope("gpu")
+    with scope, of_class:
+        assert where(two) == ("cuda:0", 0)
     two.cuda.set_device(1)
     try:
-        with scope:
-            assert where(two) == ("cuda:1", 1)
-        with device_scope("cuda:0"), scope:
+        for each in (scope, of_class, scope, of_class):
+            with each:
+                assert where(two) == ("cuda:1", 1)
+        with device_scope("cuda:0"), scope, of_class:
             assert where(two) == ("cuda:0", 0)
     finally:
         two.cuda.set_device(0)
-    with scope:
+    with scope, of_class:
         assert where(two) == ("cuda:0", 0)
 
 
