@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from devicecore.scope.chain import innermost, open_around
 from devicecore.scope.decorating import Decorator
-from devicecore.scope.scope import device_scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
     from devicecore.scope.decorating import Function
+    from devicecore.scope.scope import device_scope
     from devicecore.scope.stepping import Ends
 
 
@@ -75,18 +75,15 @@ def capture() -> CapturedScopes:
     """Return the scopes that are open here, for another thread to enter.
 
     Examples:
-        >>> from devicecore import current_device
+        >>> from devicecore import current_device, device_scope
         >>> with device_scope("cpu:0"):
         ...     scopes = capture()
         >>> with scopes:  # in any thread
         ...     current_device().device_type
         'CPU'
     """
-    scopes: list[device_scope] = []
-    for frame in open_around(innermost.get()):
-        scopes.append(device_scope(frame.device, frameworks=frame.owner.frameworks))
-        if frame.owner.frameworks is None:  # what is around it has no effect here
-            break
+    # All of them: a framework that cannot use the device of one follows the one around it.
+    scopes = [frame.owner.at(frame.device) for frame in open_around(innermost.get())]
     return CapturedScopes(tuple(reversed(scopes)))
 
 

@@ -166,6 +166,10 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         """The frameworks whose default device follows; None for all."""
         return self._frameworks
 
+    def at(self, device: Device) -> device_scope:
+        """Return a scope of *device* that is otherwise like this one."""
+        return device_scope(device, frameworks=self._frameworks, strict=self._strict)
+
     # --- which device -------------------------------------------------------------------------
 
     def placement_of(self, device: Device, now: tuple[Adapter, ...]) -> Placement:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -15,6 +12,7 @@ import pytest
 from devicecore import Device, current_device, default_registry, device_scope
 from devicecore.errors import UnknownDeviceError
 from devicecore.runtime import host_cpu
+from tests.scope.conftest import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,15 +45,6 @@ def two(torch: Any) -> Any:
 
 def where(torch: Any) -> tuple[str, int]:
     return str(torch.empty(1).device), torch.cuda.current_device()
-
-
-def in_child(code: str) -> Any:
-    path = f"import json, sys; sys.path[:] = {sys.path!r}\n"
-    run = subprocess.run(
-        [sys.executable, "-c", path + code], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout.splitlines()[-1])
 
 
 def test_the_first_card(torch: Any) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from devicecore import Device
 from devicecore.optional import installed, package_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FAKE_DEVICE = Path(__file__).with_name("fake_paddle_device.c")
 
@@ -122,6 +123,12 @@ class Paddle(Framework):
     def set_c(self) -> bool:
         self.paddle.device.set_device("custom_cpu:2")
         return True
+
+
+def in_thread(function: Callable[[], Any]) -> Any:
+    """Run *function* in a thread of its own and return what it returns."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result(60)
 
 
 def in_child(code: str) -> Any:

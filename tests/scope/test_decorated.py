@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from devicecore import Device, capture, current_device, device_scope, propagate
+from devicecore.errors import ScopeError
 from devicecore.runtime import host_cpu
+from tests.scope.conftest import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
+
+    from tests.scope.conftest import Framework
 
 NPU = Device("/device:NPU:0", device_class="NPU")
 OTHER = Device("/device:NPU:1", device_class="NPU")
@@ -234,14 +237,6 @@ def test_a_cancelled_coroutine_leaves_its_scope() -> None:
     assert ended == [NPU]
 
 
-def in_thread(function: Any) -> Any:
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(function()))
-    thread.start()
-    thread.join(60)
-    return seen[0]
-
-
 def test_scopes_are_handed_to_another_thread() -> None:
     with device_scope(OTHER), device_scope(NPU, frameworks="jax"):
         scopes = capture()
@@ -256,6 +251,31 @@ def test_scopes_are_handed_to_another_thread() -> None:
     assert in_thread(entered) == (NPU, host_cpu())
     assert in_thread(carried) is NPU
     assert repr(scopes) == "<2 captured scopes>"
+
+
+def test_a_scope_around_that_a_framework_still_follows_is_handed_on(framework: Framework) -> None:
+    with device_scope(framework.of_b), device_scope(NPU):
+        assert framework.where() == framework.b
+        where = propagate(lambda: (framework.where(), current_device()))
+    assert in_thread(where) == (framework.b, NPU)
+
+
+def test_a_strict_scope_stays_strict() -> None:
+    with device_scope(NPU, strict=True):
+        scopes = capture()
+
+    async def hold() -> None:
+        with scopes:
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        task = asyncio.create_task(hold())
+        await asyncio.sleep(0)
+        with pytest.raises(ScopeError, match="another task"), device_scope(OTHER):
+            pytest.fail("entered")
+        await task
+
+    in_thread(lambda: asyncio.run(main()))
 
 
 def test_nothing_captured_changes_nothing() -> None:

@@ -11,17 +11,10 @@ import pytest
 from devicecore import current_device, device_scope
 from devicecore.errors import ScopeError
 from devicecore.runtime import host_cpu
-from tests.scope.conftest import HERE, KINDS
+from tests.scope.conftest import HERE, KINDS, in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.scope.conftest import Framework
-
-
-def in_thread(function: Callable[[], Any]) -> Any:
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function).result(60)
 
 
 @pytest.mark.parametrize("name", sorted(set(KINDS) - set(HERE)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,16 +11,12 @@ from devicecore import current_device, device_scope
 from devicecore.errors import ScopeError
 from devicecore.runtime import host_cpu
 from devicecore.scope import scope as scope_module
+from tests.scope.conftest import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from tests.scope.conftest import Framework
-
-
-def in_thread(function: Callable[[], Any]) -> Any:
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function).result(60)
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from devicecore import Device, capture, current_device, device_scope
 from devicecore.errors import NotLiveError, ScopeError
 from devicecore.runtime import host_cpu
 from devicecore.scope import chain
-from tests.scope.conftest import in_child
+from tests.scope.conftest import in_child, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -126,8 +125,7 @@ def test_a_generator_with_a_block_closed_in_another_thread(framework: Framework)
 
     running = steps()
     next(running)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(running.close).result(60)
+    in_thread(running.close)
     assert seen == [framework.c]
 
 
