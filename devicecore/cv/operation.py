@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from devicecore.cv.environment import environment
-from devicecore.cv.image import Image, image_of
+from devicecore.cv.image import image_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +23,8 @@ _MOST_PLANS = 1024
 # What a larger array holds is no part of a kind of call.
 _LARGEST_KEY = 1 << 16
 _UNKNOWN = object()
+# Of an image or of a batch.
+_IMAGE_AXES = (2, 3, 4)
 
 
 @frozen(eq=False)
@@ -143,12 +145,15 @@ def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
     if hasattr(value, "ndim"):
         return replace(value)
     if isinstance(value, (list, tuple)):
-        return [_replaced(each, replace) for each in value]
+        found = [_replaced(each, replace) for each in value]
+        return tuple(found) if isinstance(value, tuple) else found  # OpenCV tells them apart
     return value
 
 
-def _image(value: Any) -> Image:
+def _image(value: Any) -> Any:
     shape = value.shape
+    if len(shape) not in _IMAGE_AXES:  # numbers for the channels, perhaps
+        return value
     return image_of(shape[1:] if len(shape) == 4 else shape, value.dtype)
 
 

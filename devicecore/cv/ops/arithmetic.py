@@ -1,0 +1,226 @@
+"""`cv2.add`, `subtract`, `absdiff`, `multiply` and `divide` on tensors of torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from devicecore.cv.operation import operation
+from devicecore.cv.ops.numbers import saturated
+from devicecore.cv.ops.operands import (
+    SMALL_INTEGERS,
+    fills_vectors,
+    is_alike,
+    numbers,
+    rounded,
+    with_numbers,
+)
+from devicecore.cv.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from devicecore.cv.image import Image
+
+    Tensor = torch.Tensor
+    Combine = Callable[[Tensor, Tensor], Tensor]
+
+# OpenCV's numbers of types.
+_TARGETS = {
+    0: torch.uint8,
+    1: torch.int8,
+    2: torch.uint16,
+    3: torch.int16,
+    4: torch.int32,
+    5: torch.float32,
+    6: torch.float64,
+}
+
+
+def _pairs() -> Iterator[tuple[Any, Any]]:
+    chance = np.random.default_rng(7)
+    for dtype in (np.uint8, np.uint16, np.int16):
+        limits = np.iinfo(dtype)
+        first, second = chance.integers(limits.min, limits.max, (2, 7, 19, 3), dtype, endpoint=True)
+        second[::3, ::4] = 0
+        yield first, second
+    yield tuple(chance.normal(0, 50, (2, 7, 19, 3)).astype(np.float32))
+
+
+def sum_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind that have no scale."""
+    for first, second in _pairs():
+        yield (first, second), {}
+        for value in (3, 10.5, (10.5, -20.25, 300, 0)):
+            yield (first, value), {}
+
+
+def typed_sum_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield these, and some whose results are of another type."""
+    yield from sum_examples()
+    for first, second in _pairs():
+        for dtype in (2, 3, 4, 5, 6):
+            yield (first, second), {"dtype": dtype}
+            yield (first, (10.5, -20.25, 300, 0)), {"dtype": dtype}
+
+
+def product_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind that may have a scale."""
+    for first, second in _pairs():
+        for scale in (1, 0.37, 255, 1 / 255):
+            yield (first, second), {"scale": scale}
+            yield (first, (10.5, -20.25, 3, 0)), {"scale": scale}
+        for dtype in (3, 4, 5):
+            yield (first, second), {"dtype": dtype}
+            yield (first, 0.5), {"dtype": dtype}
+
+
+@operation("src1", "src2", examples=typed_sum_examples)
+def add(
+    src1: Image,
+    src2: Any,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    mask: Any = None,
+    dtype: int = -1,
+) -> Plan | None:
+    """Plan one call of ``cv2.add``."""
+    return None if mask is not None else _sums(torch.add, src1, src2, dtype)
+
+
+@operation("src1", "src2", examples=typed_sum_examples)
+def subtract(
+    src1: Image,
+    src2: Any,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    mask: Any = None,
+    dtype: int = -1,
+) -> Plan | None:
+    """Plan one call of ``cv2.subtract``."""
+    return None if mask is not None else _sums(torch.sub, src1, src2, dtype)
+
+
+@operation("src1", "src2", examples=sum_examples)
+def absdiff(
+    src1: Image,
+    src2: Any,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+) -> Plan | None:
+    """Plan one call of ``cv2.absdiff``."""
+    return _sums(lambda a, b: (a - b).abs_(), src1, src2, -1)
+
+
+@operation("src1", "src2", examples=product_examples)
+def multiply(
+    src1: Image, src2: Any, dst: Any = None, scale: float = 1, dtype: int = -1
+) -> Plan | None:
+    """Plan one call of ``cv2.multiply``."""
+    target = _target(src1, dtype)
+    if not is_alike(src1, src2):
+        return _with_scalar(src1, src2, target, lambda a, b: scale * a * b)
+    if src1.dtype != src2.dtype:
+        return None
+    if src1.dtype in SMALL_INTEGERS and not target.is_floating_point:
+        if target is not getattr(torch, src1.dtype):
+            return Plan(lambda a, b: _as_whole(a.double() * b.double() * scale, target))
+        if scale == 1:
+            return Plan(lambda a, b: _whole_product(a, b, target))
+    # In another order at the ends of rows that are short, or that the result replaces.
+    is_regular = scale == 1 or (fills_vectors(src1) and dst is None)
+    return _float_products(src1, target, float(np.float32(scale))) if is_regular else None
+
+
+def _float_products(src: Image, target: torch.dtype, scale: float) -> Plan | None:
+    if target is getattr(torch, src.dtype):
+        return Plan(lambda a, b: _finished(a.float() * scale * b.float(), target))
+    if scale == 1 and target is torch.float32:
+        return Plan(lambda a, b: a.float() * b.float())
+    return None  # converted piece by piece, and the ends of those in another order
+
+
+@operation("src1", "src2", examples=product_examples)
+def divide(
+    src1: Image,
+    src2: Any,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    scale: float = 1,
+    dtype: int = -1,
+) -> Plan | None:
+    """Plan one call of ``cv2.divide``."""
+    target = _target(src1, dtype)
+    if not is_alike(src1, src2):
+        return _with_scalar(src1, src2, target, lambda a, b: a * scale / b)
+    if src1.dtype != src2.dtype or target is torch.float64:
+        return None
+    if target is getattr(torch, src1.dtype) or target is torch.float32:
+        work, share = torch.float32, float(np.float32(scale))
+    elif src1.dtype in SMALL_INTEGERS:
+        work, share = torch.float64, float(scale)
+    else:
+        return None
+    return Plan(lambda a, b: _finished(_quotient(a.to(work), b.to(work), share, target), target))
+
+
+def _target(src: Image, dtype: int) -> torch.dtype:
+    """Return the type of the result.
+
+    Raises:
+        ValueError: It is not for kernels to say.
+    """
+    if type(dtype) is not int or src.dtype not in SMALL_INTEGERS | {"float32"} or src.pixels == 0:
+        raise ValueError
+    own: torch.dtype = getattr(torch, src.dtype)
+    target = _TARGETS.get(dtype) if dtype >= 0 else own
+    if target is None or (own.is_floating_point and not target.is_floating_point):
+        raise ValueError
+    return target
+
+
+def _sums(combine: Combine, src1: Image, src2: Any, dtype: int) -> Plan | None:
+    target = _target(src1, dtype)
+    work = target if target.is_floating_point else torch.int32
+
+    def compute(a: Tensor, b: Tensor) -> Tensor:
+        return saturated(combine(a.to(work), b.to(work)), target)
+
+    if is_alike(src1, src2):
+        integers = SMALL_INTEGERS if src1.dtype in SMALL_INTEGERS else {"float32"}
+        has_target = src1.dtype == src2.dtype or dtype >= 0
+        return Plan(compute) if src2.dtype in integers and has_target else None
+    values = numbers(src2, src1, number_is_for_all=True)
+    if values is None:
+        return None
+    kept = np.asarray(values, np.float64) if work.is_floating_point else np.rint(values)
+    return Plan(with_numbers(compute, kept))
+
+
+def _with_scalar(src: Image, value: Any, target: torch.dtype, compute: Combine) -> Plan | None:
+    """Plan arithmetic with constant numbers, which is done in float64."""
+    values = numbers(value, src, number_is_for_all=True)
+    if values is None:
+        return None
+    return Plan(with_numbers(lambda a, b: _finished(compute(a.double(), b), target), values))
+
+
+def _finished(x: Tensor, target: torch.dtype) -> Tensor:
+    return x.to(target) if target.is_floating_point else rounded(x, target)
+
+
+def _as_whole(x: Tensor, target: torch.dtype) -> Tensor:
+    return saturated(rounded(x, torch.int32), target)
+
+
+def _whole_product(a: Tensor, b: Tensor, target: torch.dtype) -> Tensor:
+    """Return products of integers, which overflow as those of int32 do."""
+    if target is not torch.uint16:
+        return saturated(a.to(torch.int32) * b.to(torch.int32), target)
+    half = 1 << 31
+    product = a.to(torch.int64) * b.to(torch.int64)
+    return saturated(((product + half) & 0xFFFFFFFF) - half, target)
+
+
+def _quotient(a: Tensor, b: Tensor, scale: float, target: torch.dtype) -> Tensor:
+    """Return ``a * scale / b``; what is divided by 0 is 0 in integers."""
+    found = a * scale / b
+    return found if target.is_floating_point else torch.where(b == 0, 0.0, found)

@@ -1,0 +1,107 @@
+"""`cv2.addWeighted` and `cv2.convertScaleAbs` on tensors: float sums, fused as on the host."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from devicecore.cv.environment import environment
+from devicecore.cv.operation import operation
+from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.operands import SMALL_INTEGERS, fills_vectors, is_alike, rounded
+from devicecore.cv.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicecore.cv.image import Image
+
+    Tensor = torch.Tensor
+
+_TYPES = SMALL_INTEGERS | {"float32"}
+
+
+def _images() -> Iterator[Any]:
+    chance = np.random.default_rng(9)
+    for dtype in (np.uint8, np.int8, np.uint16, np.int16):
+        limits = np.iinfo(dtype)
+        yield chance.integers(limits.min, limits.max, (2, 7, 19, 3), dtype, endpoint=True)
+    yield chance.normal(0, 50, (2, 7, 19, 3)).astype(np.float32)
+
+
+def weighted_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind of ``cv2.addWeighted``."""
+    for first, second in _images():
+        for weights in ((0.7, 0.3, 0), (1.5, -0.5, 10.5), (1 / 3, 2 / 3, -0.1)):
+            yield (first, weights[0], second, *weights[1:]), {}
+
+
+def scaled_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind of ``cv2.convertScaleAbs``."""
+    for first, _ in _images():
+        for alpha, beta in ((1, 0), (1.5, -20.3), (0.37, 3), (1 / 257, -0.1)):
+            yield (first,), {"alpha": alpha, "beta": beta}
+
+
+@operation("src1", "src2", examples=weighted_examples)
+def addWeighted(
+    src1: Image,
+    alpha: float,
+    src2: Any,
+    beta: float,
+    gamma: float,
+    dst: Any = None,
+    dtype: int = -1,
+) -> Plan | None:
+    """Plan one call of ``cv2.addWeighted``."""
+    if not is_alike(src1, src2) or src1.dtype not in _TYPES or src1.dtype != src2.dtype:
+        return None
+    weights = _floats(alpha, beta, gamma)
+    # The ends of rows are computed in another way if the result replaces an operand.
+    if weights is None or dtype != -1 or dst is not None or not fills_vectors(src1):
+        return None
+    first, second, added = weights
+    is_fused = environment().has_fma
+
+    def run(a: Tensor, b: Tensor) -> Tensor:
+        x, y = a.float(), b.float()
+        if is_fused:
+            total = fused(x, first, fused(y, second, added))
+        else:
+            total = x * first + (y * second + added)
+        return total if a.is_floating_point() else rounded(total, a.dtype)
+
+    return Plan(run)
+
+
+@operation("src", examples=scaled_examples)
+def convertScaleAbs(
+    src: Image,
+    dst: Any = None,
+    alpha: float = 1,
+    beta: float = 0,
+) -> Plan | None:
+    """Plan one call of ``cv2.convertScaleAbs``."""
+    weights = _floats(alpha, beta)
+    if src.dtype not in _TYPES or weights is None or dst is not None or not fills_vectors(src):
+        return None
+    factor, added = weights
+    is_fused = environment().has_fma
+
+    def run(images: Tensor) -> Tensor:
+        x = images.float()
+        total = fused(x, factor, added) if is_fused else x * factor + added
+        return rounded(total.abs_(), torch.uint8)
+
+    return Plan(run)
+
+
+def _floats(*values: Any) -> list[float] | None:
+    """Return numbers as float32 has them, or None where OpenCV has to judge."""
+    if not all(isinstance(each, (int, float)) for each in values):
+        return None
+    found = [float(np.float32(each)) for each in values]
+    return found if all(map(math.isfinite, found)) else None

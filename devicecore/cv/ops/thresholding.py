@@ -1,0 +1,85 @@
+"""`cv2.threshold` on tensors of torch."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import torch
+
+from devicecore.cv.operation import operation
+from devicecore.cv.ops.numbers import saturated
+from devicecore.cv.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from devicecore.cv.image import Image
+
+    Tensor = torch.Tensor
+
+_INTEGERS = frozenset({"uint8", "uint16", "int16"})
+_FLOATS = frozenset({"float32", "float64"})
+
+
+def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind."""
+    chance = np.random.default_rng(4)
+    for dtype in ("uint8", "uint16", "int16", "float32"):
+        image = chance.integers(0, 256, (7, 19, 3)).astype(dtype)
+        for kind in _KINDS:
+            for value, most in ((100.5, 255), (-0.5, 70.5), (300, -3)):
+                yield (image, value, most, kind), {}
+
+
+@operation("src", examples=examples)
+def threshold(
+    src: Image,
+    thresh: float,
+    maxval: float,
+    type: int,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+) -> Plan | None:
+    """Plan one call of ``cv2.threshold`` with a threshold that was given."""
+    combine = _KINDS.get(type)
+    if combine is None or src.pixels == 0 or not (math.isfinite(thresh) and math.isfinite(maxval)):
+        return None
+    target: torch.dtype = getattr(torch, src.dtype)
+    if src.dtype in _INTEGERS:
+        limits = np.iinfo(src.dtype)
+        used: float = math.floor(thresh)
+        most: float = min(max(round(maxval), limits.min), limits.max)
+        if max(abs(used), abs(maxval)) > limits.max << 8:  # near to what overflows
+            return None
+        work = torch.int32
+    elif src.dtype in _FLOATS:
+        work, kind = target, getattr(np, src.dtype)
+        used, most = float(kind(thresh)), float(kind(maxval))
+    else:
+        return None
+    answer = float(used if src.dtype in _INTEGERS else thresh)
+
+    def run(images: Tensor) -> tuple[Tensor, Tensor]:
+        found = saturated(combine(images.to(work), used, most), target)
+        return torch.full((len(images),), answer, dtype=torch.float64, device=images.device), found
+
+    return Plan(run)
+
+
+def _two_values(above: Callable[[float], tuple[float, float]]) -> Callable[..., Tensor]:
+    def combine(x: Tensor, level: float, most: float) -> Tensor:
+        high, low = above(most)
+        return torch.where(x > level, torch.full_like(x, high), torch.full_like(x, low))
+
+    return combine
+
+
+_KINDS: dict[int, Callable[[Tensor, float, float], Tensor]] = {
+    cv2.THRESH_BINARY: _two_values(lambda most: (most, 0)),
+    cv2.THRESH_BINARY_INV: _two_values(lambda most: (0, most)),
+    cv2.THRESH_TRUNC: lambda x, level, _: x.clamp(max=level),
+    cv2.THRESH_TOZERO: lambda x, level, _: torch.where(x > level, x, torch.zeros_like(x)),
+    cv2.THRESH_TOZERO_INV: lambda x, level, _: torch.where(x > level, torch.zeros_like(x), x),
+}
