@@ -52,12 +52,9 @@ def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[s
     one = given
     while isinstance(one, (list, tuple)) and one:
         one = one[0]
-    if _is_tensor(one):
-        device = _owner(one, device)
-    elif not isinstance(one, np.ndarray):
+    if not _is_tensor(one) and not isinstance(one, np.ndarray):
         return original(name)(*args, **kwargs)
-    elif device.torch_device is None:
-        device = device.memory_device
+    device = device_for(one, device)
     policy = current_policy()
     on_host = policy.label == "native" or (policy.label is None and device.device_type == "CPU")
     compute = _native if on_host else functools.partial(_computed, device, policy)
@@ -88,13 +85,15 @@ def _is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def _owner(tensor: Any, current: Device) -> Device:
-    """Return the device of a tensor.
+def device_for(image: Any, current: Device) -> Device:
+    """Return the device that computes on *image*: a tensor's own, for arrays the current one.
 
     Raises:
-        ScopeError: A scope names another one.
+        ScopeError: It is a tensor, and a scope names another device.
     """
-    found = default_runtime().device(str(tensor.device), "torch")
+    if not _is_tensor(image):
+        return current if current.torch_device is not None else current.memory_device
+    found = default_runtime().device(str(image.device), "torch")
     if innermost.get() is not OUTSIDE and current.memory_device is not found:
         msg = (
             f"a tensor on {found.name} is computed there, and the scope is of {current.name}; "

@@ -19,8 +19,8 @@ class Table:
 
     __slots__ = ("_there", "host")
 
-    def __init__(self, values: np.ndarray[Any, Any]) -> None:
-        self.host: np.ndarray[Any, Any] = values
+    def __init__(self, values: np.ndarray[Any, Any] | torch.Tensor) -> None:
+        self.host: np.ndarray[Any, Any] | torch.Tensor = values
         self._there: dict[torch.device, torch.Tensor] = {}
 
     def on(self, like: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,134 @@
+"""`preprocess`: from images of bytes to the input of a network, in as few passes as possible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+import cv2
+import torch
+
+from devicecore.cv import batches, catalog
+from devicecore.cv.calling import device_for, function
+from devicecore.cv.policy import current_policy
+from devicecore.cv.recipe import Layout, Recipe, normalised_bytes
+from devicecore.cv.tables import placement
+from devicecore.scope import current_device
+from devicecore.transfer import as_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.cv.tables.placement import Mode
+
+Dtype = Literal["float32", "float16", "bfloat16"]
+_Choice = TypeVar("_Choice", bound=str)
+
+
+def preprocess(
+    images: Any,
+    size: int | tuple[int, int],
+    *,
+    mode: Mode = "letterbox",
+    color: int | None = None,
+    blur: int | tuple[int, int] | None = None,
+    mean: float | Sequence[float] = 0.0,
+    std: float | Sequence[float] = 1.0,
+    layout: Layout = "NCHW",
+    dtype: Dtype = "float32",
+    border: int = 114,
+) -> torch.Tensor:
+    """Return images as the input of a network: resized, perhaps blurred, normalised, in one tensor.
+
+    The values are those that ``cv2.resize`` with INTER_LINEAR, ``cv2.copyMakeBorder``,
+    ``cv2.cvtColor``, ``cv2.GaussianBlur`` and ``(image.astype(float32) / 255 - mean) / std`` give
+    one after the other.
+
+    Args:
+        images: An image of bytes of shape (height, width, channels), a batch of shape (images,
+            height, width, channels), or a list of images of any sizes. Arrays of numpy go to the
+            current device, tensors stay on theirs.
+        size: Width and height of the result, or one number for both, in pixels.
+        mode: ``"letterbox"`` keeps the shape of an image and fills up with *border*, ``"crop"``
+            keeps it and cuts what is over from both sides, ``"stretch"`` does not keep it.
+        color: ``cv2.COLOR_BGR2RGB`` to turn the order of the channels round, or None.
+        blur: Taps of ``cv2.GaussianBlur`` with sigma 0, along rows and along columns.
+        mean: What is taken off, for each channel or for all; in parts of 255.
+        std: What the rest is divided by.
+        layout: ``"NCHW"`` or ``"NHWC"``.
+        dtype: ``"float32"``, ``"float16"`` or ``"bfloat16"``.
+        border: The byte around an image in a letterbox.
+
+    Returns:
+        A tensor on the device, with an axis for the images also where there is one. On a GPU it may
+        still be computed, ordered on the caller's current stream.
+
+    Raises:
+        ValueError: An argument has no such meaning.
+        ScopeError: A tensor is on another device than the scope names.
+    """
+    given = list(images) if batches.is_batch("preprocess", images) else [images]
+    channels = _channels(given)
+    recipe = Recipe(
+        canvas=(size, size) if isinstance(size, int) else (int(size[0]), int(size[1])),
+        mode=_one_of("mode", mode, placement.MODES),
+        border=border,
+        is_swapped=_is_swapped(color, channels),
+        blur=(blur, blur) if isinstance(blur, int) else blur,
+        values=normalised_bytes(mean, std, channels, getattr(torch, dtype)),
+        layout=_one_of("layout", layout, get_args(Layout)),
+    )
+    device = device_for(given[0], current_device())
+    there = torch.device(device.torch_device or "cpu")
+    if device.device_type in catalog.TRITON_TYPES and current_policy().label in {None, "triton"}:
+        from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
+
+        if fused.fits(recipe, channels):
+            whole = images if getattr(images, "ndim", 0) == batches.BATCH_AXES else None
+            return fused.run(given if whole is None else whole, recipe, there)
+    return torch.stack([one_after_another(each, recipe, there) for each in given])
+
+
+def one_after_another(image: Any, recipe: Recipe, there: torch.device) -> torch.Tensor:
+    """Return one image by the functions that `preprocess` stands for."""
+    height, width = image.shape[:2]
+    columns, rows = placement.spans(width, height, recipe.canvas, recipe.mode)
+    resized = function("resize")(as_tensor(image, there), (columns.resized, rows.resized))
+    seen = resized.view(rows.resized, columns.resized, -1)[rows.seen, columns.seen]
+    canvas = torch.full(
+        (rows.length, columns.length, seen.shape[2]),
+        recipe.border,
+        dtype=torch.uint8,
+        device=there,
+    )
+    canvas[rows.covered, columns.covered] = seen
+    if recipe.is_swapped:
+        canvas = canvas.flip(2)
+    if recipe.blur is not None:
+        canvas = function("GaussianBlur")(canvas, recipe.blur, 0).view(canvas.shape)
+    values = recipe.values.on(canvas)
+    found = values[torch.arange(len(values), device=there), canvas.long()]
+    return found.permute(2, 0, 1).contiguous() if recipe.layout == "NCHW" else found
+
+
+def _channels(images: Sequence[Any]) -> int:
+    kinds = {(image.shape[2] if image.ndim > 2 else 1, str(image.dtype)) for image in images}
+    if len(kinds) != 1 or not str(images[0].dtype).endswith("uint8"):
+        msg = f"the images are bytes with the same number of channels, not {sorted(kinds)}"
+        raise ValueError(msg)
+    return next(iter(kinds))[0]
+
+
+def _is_swapped(color: int | None, channels: int) -> bool:
+    if color is None:
+        return False
+    if color != cv2.COLOR_BGR2RGB or channels != 3:
+        msg = "color is None, or cv2.COLOR_BGR2RGB for images of three channels"
+        raise ValueError(msg)
+    return True
+
+
+def _one_of(name: str, value: _Choice, choices: Sequence[str]) -> _Choice:
+    if value not in choices:
+        msg = f"{name} is one of {', '.join(choices)}, not {value!r}"
+        raise ValueError(msg)
+    return value

@@ -1,0 +1,165 @@
+"""`devicecore.cv.preprocess` by kernels of Triton: each image is read once, and written once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from attrs import frozen
+
+from devicecore.cv.table import Table
+from devicecore.cv.tables import placement
+from devicecore.cv.tables.gaussian import fixed_weights
+from devicecore.cv.triton.kernels import preprocessing as kernels
+from devicecore.cv.uploading import uploader_of
+
+if TYPE_CHECKING:
+    from devicecore.cv.recipe import Recipe
+    from devicecore.cv.tables.placement import Mode
+
+_WIDEST_BLUR = 7
+_BLOCK = 128
+_PLACED_ROWS = 2
+_BLURRED_ROWS = 28
+
+
+def fits(recipe: Recipe, channels: int) -> bool:
+    """Return whether the kernels can do what is asked for."""
+    if channels not in {1, 3, 4}:
+        return False
+    if recipe.blur is None:
+        return True
+    return all(
+        taps % 2 == 1 and taps <= _WIDEST_BLUR and taps < 2 * length
+        for taps, length in zip(recipe.blur, recipe.canvas, strict=True)
+    )
+
+
+def run(images: Any, recipe: Recipe, device: torch.device) -> torch.Tensor:
+    """Return the images as one tensor on *device*.
+
+    Args:
+        images: A list of images, or a batch in one array or tensor.
+        recipe: What is done with each.
+        device: Where.
+    """
+    if not isinstance(images, list):
+        return _run([(0, _batch_on(images, device))], len(images), recipe, device)
+    on_device = ((place, _batch_on(image, device)) for place, image in enumerate(images))
+    return _run(on_device, len(images), recipe, device)
+
+
+def _batch_on(images: Any, device: torch.device) -> torch.Tensor:
+    """Return a batch of images on the card, each in one piece of memory."""
+    tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(_writable(images))
+    if tensor.device != device:
+        tensor = uploader_of(device).upload(tensor.contiguous())
+    if tensor.ndim == 2:
+        tensor = tensor[..., None]
+    return tensor.contiguous() if tensor.ndim == 4 else tensor.contiguous()[None]
+
+
+def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array as one that torch takes without a warning; it is only read."""
+    if array.flags.writeable and min(array.strides, default=0) >= 0:
+        return array
+    return array.copy()
+
+
+def _run(batches: Any, count: int, recipe: Recipe, device: torch.device) -> torch.Tensor:
+    values = recipe.values.on(torch.empty(0, device=device))
+    width, height = recipe.canvas
+    planes = (count, len(values), height, width)
+    if recipe.layout == "NCHW":
+        result = in_planes = torch.empty(planes, dtype=values.dtype, device=device)
+    else:
+        shape = (count, height, width, len(values))
+        result = torch.empty(shape, dtype=values.dtype, device=device)
+        in_planes = result.permute(0, 3, 1, 2)
+    blurs = recipe.blur is not None
+    resized = torch.empty(planes, dtype=torch.uint8, device=device) if blurs else in_planes
+    with torch.cuda.device(device):
+        for first, images in batches:
+            _place(images, resized[first : first + len(images)], recipe, values)
+        if blurs:
+            _blur(resized, in_planes, recipe, values)
+    return result
+
+
+def _place(images: Any, target: torch.Tensor, recipe: Recipe, values: torch.Tensor) -> None:
+    count, height, width, channels = images.shape
+    tables = _tables(width, height, channels, recipe.canvas, recipe.mode)
+    kernels.place[_grid(recipe, _PLACED_ROWS, count)](
+        images if images.data_ptr() % 8 == 0 else images.clone(),
+        target,
+        tables.columns.on(images),
+        tables.rows.on(images),
+        values,
+        height * width * channels,
+        width * channels,
+        (images.numel() - 1) // 8,
+        recipe.canvas[1],
+        recipe.canvas[0],
+        *_strides(target),
+        recipe.border,
+        SWAPPED=recipe.is_swapped,
+        LOOKED_UP=recipe.blur is None,
+        CHANNELS=channels,
+        ROWS=_PLACED_ROWS,
+        BLOCK=_BLOCK,
+    )
+
+
+def _blur(planes: torch.Tensor, target: torch.Tensor, recipe: Recipe, values: torch.Tensor) -> None:
+    assert recipe.blur is not None
+    weights, reach = _weights(recipe.blur)
+    kernels.blur[_grid(recipe, _BLURRED_ROWS, planes.shape[0] * planes.shape[1])](
+        planes,
+        target,
+        weights.on(planes),
+        values,
+        recipe.canvas[1],
+        recipe.canvas[0],
+        *_strides(target),
+        REACH=reach,
+        CHANNELS=planes.shape[1],
+        ROWS=_BLURRED_ROWS,
+        BLOCK=_BLOCK,
+    )
+
+
+def _grid(recipe: Recipe, rows: int, images: int) -> tuple[int, int, int]:
+    width, height = recipe.canvas
+    return -(-width // _BLOCK), -(-height // rows), images
+
+
+def _strides(target: torch.Tensor) -> tuple[int, int, int, int]:
+    """Return the steps to the next image, row, pixel and plane."""
+    image, plane, row, pixel = target.stride()
+    return image, row, pixel, plane
+
+
+@frozen
+class _Tables:
+    columns: Table
+    rows: Table
+
+
+@lru_cache(maxsize=1024)
+def _tables(width: int, height: int, channels: int, canvas: tuple[int, int], mode: Mode) -> _Tables:
+    columns, rows = placement.spans(width, height, canvas, mode)
+    across = placement.linear_columns(width, columns)
+    across[:, 0] = np.where(across[:, 0] < 0, -1, across[:, 0] * channels)
+    return _Tables(Table(across), Table(placement.linear_rows(height, rows)))
+
+
+@lru_cache(maxsize=64)
+def _weights(blur: tuple[int, int]) -> tuple[Table, int]:
+    """Return the kernels along rows and columns, filled up to the same length, and their reach."""
+    reach = max(blur) // 2
+    weights = np.zeros((2, 2 * reach + 1), np.int32)
+    for own, taps in zip(weights, blur, strict=True):
+        own[reach - taps // 2 : reach + taps // 2 + 1] = fixed_weights(taps, 0)
+    return Table(weights), reach
