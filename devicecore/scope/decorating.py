@@ -81,7 +81,8 @@ def _wrapped(scope: Decorator, function: Callable[..., Any]) -> Any:
     if inspect.iscoroutinefunction(called):
         return _coroutine(scope, function)
     if inspect.isgeneratorfunction(called):
-        return _generator(scope, function)
+        generator = _generator(scope, function)
+        return coroutine(generator) if _is_awaited(called) else generator
 
     @wraps(function)
     def scoped(*args: Any, **kwargs: Any) -> Any:
@@ -89,6 +90,14 @@ def _wrapped(scope: Decorator, function: Callable[..., Any]) -> Any:
             return function(*args, **kwargs)
 
     return scoped
+
+
+def _is_awaited(function: Any) -> bool:
+    """Return whether a generator function makes awaitables, as `types.coroutine` lets it."""
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code is not None and bool(code.co_flags & inspect.CO_ITERABLE_COROUTINE)
 
 
 def _generator(scope: Decorator, function: Callable[..., Any]) -> Any:

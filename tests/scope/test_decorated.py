@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import types
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,18 @@ def test_partials_and_objects_that_are_called() -> None:
 def test_what_cannot_be_decorated(thing: Any) -> None:
     with pytest.raises(TypeError, match="decorate its methods"):
         inside(thing)
+
+
+def test_a_generator_that_is_awaited_is_awaited() -> None:
+    @types.coroutine
+    def suspended() -> Generator[None, None, Device]:
+        yield
+        return current_device()
+
+    async def main() -> list[Device]:
+        return [await inside(suspended)(), await inside(partial(suspended))(), current_device()]
+
+    assert asyncio.run(main()) == [NPU, NPU, host_cpu()]
 
 
 def test_a_generator_is_driven_to_the_last_detail() -> None:

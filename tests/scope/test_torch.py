@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +11,9 @@ from devicecore import Device, device_scope
 from devicecore.errors import ScopeError
 from devicecore.scope.adapter import Adapter
 from devicecore.scope.loaded import adapters, apply, placement
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed here")
 
@@ -146,6 +150,57 @@ def test_a_framework_that_refuses_leaves_the_others_as_they_were() -> None:
     with pytest.raises(ScopeError):
         apply(placement(device, None, (ours, Refusing())))
     assert stack() == []
+
+
+def ending_with(last: Callable[[], None]) -> list[Callable[[], object]]:
+    """Return a decorated function of each kind that calls *last* at its very end."""
+
+    async def coroutine() -> None:
+        await asyncio.sleep(0)
+        last()
+
+    def generator() -> Iterator[int]:
+        yield 1
+        last()
+
+    async def asynchronous() -> AsyncIterator[int]:
+        yield 1
+        last()
+
+    async def drained() -> list[int]:
+        return [each async for each in META(asynchronous)()]
+
+    return [
+        META(last),
+        lambda: asyncio.run(META(coroutine)()),
+        lambda: list(META(generator)()),
+        lambda: asyncio.run(drained()),
+    ]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["returns", "fails"])
+@pytest.mark.parametrize("kind", range(4), ids=["function", "coroutine", "generator", "async"])
+def test_a_framework_that_does_not_go_back_is_told(
+    kind: int, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an error of its own, or as a note of the one that the function ends with."""
+    (ours,) = [each for each in adapters() if each.title == "torch"]
+    leave = type(ours).leave
+
+    def broken(self: Any, saved: Any) -> None:
+        leave(self, saved)
+        msg = "the framework is broken"
+        raise RuntimeError(msg)
+
+    def last() -> None:
+        monkeypatch.setattr(type(ours), "leave", broken)
+        if fails:
+            raise KeyError
+
+    with pytest.raises(KeyError if fails else RuntimeError) as error:
+        ending_with(last)[kind]()
+    said = "".join(error.value.__notes__) if fails else str(error.value)
+    assert "the framework is broken" in said
 
 
 def test_compiled_code_is_whole_and_follows() -> None:
