@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from devicecore.transfer.containers import BUILTIN_RULES, Rule
 from devicecore.transfer.foreign_leaves import foreign_kind
 from devicecore.transfer.loaded import class_in
+from devicecore.transfer.mappings import MappingRule
 from devicecore.transfer.objects import (
     BASES,
     CacheLayerRule,
-    MappingRule,
     ObjectRule,
     PackedSequenceRule,
     SubclassRule,
@@ -39,6 +39,7 @@ _MAPPING = MappingRule()
 _PACKED_SEQUENCE = PackedSequenceRule()
 _SUBCLASSES: dict[type[Any], Rule] = {base: SubclassRule(base) for base in BASES}
 _CACHE_LAYER = CacheLayerRule()
+_WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary)
 _CACHES = "transformers.cache_utils"
 Kind = Rule | LeafKind | None
 
@@ -139,6 +140,8 @@ def _subclass(kind: type) -> Kind:
 
 
 def _object(kind: type) -> Kind:
+    if issubclass(kind, _WEAK):  # what it has belongs to whatever else holds it
+        return None
     if issubclass(kind, Mapping):
         return _MAPPING
     plain = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")

@@ -1,4 +1,4 @@
-"""How subclasses of the builtin containers, data classes and other mappings are rebuilt.
+"""How subclasses of the builtin containers, data classes and other objects are rebuilt.
 
 No constructor of theirs is called: what it would do to tensors is unknown.
 """
@@ -133,38 +133,6 @@ class CacheLayerRule(ObjectRule):
         return made
 
 
-class MappingRule(ObjectRule):
-    """A mapping that is no dict: its attributes, and a look at whether these are all."""
-
-    def children(self, value: Any) -> Sequence[Any]:
-        """Return the values of its attributes, then its own."""
-        return [*super().children(value), *value.values()]
-
-    def build(self, value: Any, shell: Any, children: Sequence[Any]) -> Any:
-        """Give it its attributes; where its values are elsewhere, make it from a dict.
-
-        Raises:
-            TypeError: That did not give the values either.
-        """
-        number = len(attributes_of(value))
-        wanted = dict(zip(value, children[number:], strict=True))
-        made = super().build(value, shell, children[:number])
-        if _has(made, wanted):
-            return made
-        made = type(value)(wanted)
-        if _has(made, wanted):
-            return made
-        msg = f"no copy of a {type(value).__qualname__} holds what was moved"
-        raise TypeError(msg)
-
-    def step(self, value: Any, position: int) -> str:
-        """Return the attribute or the key."""
-        number = len(attributes_of(value))
-        if position < number:
-            return super().step(value, position)
-        return f"[{list(value)[position - number]!r}]"
-
-
 class PackedSequenceRule(Rule):
     """torch's PackedSequence, whose ``batch_sizes`` belong on the host."""
 
@@ -184,13 +152,3 @@ class PackedSequenceRule(Rule):
         """Return the field."""
         del value
         return f".{self._moved[position]}"
-
-
-def _has(mapping: Any, wanted: dict[Any, Any]) -> bool:
-    """Return whether *mapping* gives exactly these values."""
-    try:
-        return len(mapping) == len(wanted) and all(
-            mapping[key] is value for key, value in wanted.items()
-        )
-    except Exception:  # noqa: BLE001 - a copy that is not whole may raise anything
-        return False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from devicecore.errors import DeviceCoreError, TransferError
-from devicecore.transfer import tensors_to_device
+from devicecore.transfer import register_container, tensors_to_device, unregister_container
 
 torch = pytest.importorskip("torch")
 
@@ -202,20 +202,23 @@ def test_what_cannot_be_made_anew_is_named() -> None:
     assert "register_container" in str(caught.value)
 
 
-class Hostile(Mapping[str, Any]):
-    def __getitem__(self, key: str) -> Any:
-        raise ZeroDivisionError(key)
+class Hostile:
+    """Says that it can be taken apart, and then cannot."""
 
-    def __iter__(self) -> Iterator[str]:
-        return iter("a")
 
-    def __len__(self) -> int:
-        return 1
+def hostile_parts(value: Any) -> Any:
+    raise ZeroDivisionError(value)
 
 
 def test_what_cannot_be_looked_into_is_named() -> None:
-    with pytest.raises(TransferError, match=r"data\.items\[1\]\[0\] cannot be moved: a Hostile"):
-        tensors_to_device(Plain(t(), [0, (Hostile(),)]), "meta")
+    register_container(Hostile, hostile_parts, lambda *_: Hostile())
+    try:
+        with pytest.raises(
+            TransferError, match=r"data\.items\[1\]\[0\] cannot be moved: a Hostile"
+        ):
+            tensors_to_device(Plain(t(), [0, (Hostile(),)]), "meta")
+    finally:
+        unregister_container(Hostile)
 
 
 def test_an_error_says_where_it_is() -> None:
