@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _innermost = innermost.get
 _set_innermost = innermost.set
-_BESIDE = "two tasks hold scopes of different devices in one thread, across an await"
+_BESIDE = "two tasks hold scopes in one thread, across an await"
 
 
 class device_scope(Decorator):  # noqa: N801 - used as a function is
@@ -51,7 +52,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             raise.
         strict: Raise, instead of warning once, where a ``with`` block is held across an ``await``
             beside another task's: frameworks know only threads, so one of the two would compute on
-            the other's device. A decorated coroutine has no such trouble.
+            the other's device, also after its own block. A decorated coroutine has no such trouble.
 
     Raises:
         InvalidDeviceNameError: *device* or *fallback* is no device name.
@@ -114,7 +115,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         device = found.device
         frames = scopes.frames
         if frames and frames[-1] is not around and held:
-            self._look_beside(frames[-1], around, device)
+            self._look_beside(frames[-1], around, device.name)
         saves = apply(found) if found.places or found.refused else ()
         frame = Frame(device, around, self, scopes.ident, saves)
         frames.append(frame)
@@ -201,12 +202,12 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
 
     # --- where it was entered -----------------------------------------------------------------
 
-    def _look_beside(self, other: Frame, around: Frame, device: Device) -> None:
+    def _look_beside(self, other: Frame, around: Frame, name: str) -> None:
         """Warn, or raise, if *other* is held by another task."""
-        if other.device is device or any(frame is other for frame in chain.open_around(around)):
+        if any(frame is other for frame in chain.open_around(around)):
             return
         text = (
-            f"{other.device.name}, entered in another task, is still open where {device.name} is "
+            f"{other.device.name}, entered in another task, is still open where {name} is "
             "entered; frameworks know one device for each thread, not for each task; "
             "decorate the coroutines with @device_scope(...), or enter no scope across an await"
         )
@@ -269,12 +270,22 @@ def _made(
 
 
 _warned: set[str] = set()
+_BETWEEN = ("devicecore.scope.", "contextlib")
 
 
 def _warn_once(text: str) -> None:
     if _BESIDE not in _warned:
         _warned.add(_BESIDE)
-        warnings.warn(f"{_BESIDE}; {text}", RuntimeWarning, stacklevel=5)
+        warnings.warn(f"{_BESIDE}; {text}", RuntimeWarning, stacklevel=_level_of_block())
+
+
+def _level_of_block() -> int:
+    """Return how far up, for who calls this, the block is that enters, whatever it enters by."""
+    level = 1
+    frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack() reads files
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 PlaceEnv = device_scope

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import linecache
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore import current_device, device_scope
+from devicecore import Device, capture, current_device, device_scope
 from devicecore.errors import ScopeError
 from devicecore.runtime import host_cpu
 from devicecore.scope import scope as scope_module
 from tests.scope.conftest import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from tests.scope.conftest import Framework
+
+
+NPU = Device("/device:NPU:0", device_class="NPU")
+
+
+def _warn_again_now() -> None:
+    scope_module._warned.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -57,23 +66,23 @@ def test_tasks_that_interleave_in_decorated_coroutines(framework: Framework) -> 
     assert sorted(seen) == sorted([framework.a, framework.b, framework.c])
 
 
-def held_across_awaits(framework: Framework, *, strict: bool = False) -> list[Any]:
-    """Run two tasks that hold plain blocks; return the devices that were current in them."""
-    seen: list[Any] = []
+def held_across_awaits(one: device_scope, other: device_scope) -> list[bool]:
+    """Let two tasks hold plain blocks; return whether the right device was current in them."""
+    seen: list[bool] = []
 
     async def main() -> None:
         inside, done = asyncio.Event(), asyncio.Event()
 
-        async def one() -> None:
-            with device_scope(framework.of_b, strict=strict) as device:
+        async def first() -> None:
+            with one as device:
                 inside.set()
                 await done.wait()
                 seen.append(current_device() is device)
 
-        async def other() -> None:
+        async def second() -> None:
             await inside.wait()
             try:
-                with device_scope(framework.of_c, strict=strict) as device:
+                with other as device:
                     done.set()
                     await asyncio.sleep(0)
                     await asyncio.sleep(0)
@@ -81,24 +90,85 @@ def held_across_awaits(framework: Framework, *, strict: bool = False) -> list[An
             finally:
                 done.set()
 
-        await asyncio.gather(one(), other())
+        await asyncio.gather(first(), second())
 
     asyncio.run(main())
     return seen
 
 
-def test_plain_blocks_of_two_tasks_warn_once_and_end_where_they_began(framework: Framework) -> None:
+@pytest.mark.parametrize("same", [False, True], ids=["two", "one"])
+def test_plain_blocks_of_two_tasks_warn_once_and_end_where_they_began(
+    framework: Framework, same: bool
+) -> None:
+    """Of one device too: the task that leaves first goes on inside the other one's block."""
+    devices = framework.of_b, framework.of_b if same else framework.of_c
     with pytest.warns(RuntimeWarning, match="decorate") as caught:
-        seen = [held_across_awaits(framework) for _ in range(2)]
+        seen = [held_across_awaits(*map(device_scope, devices)) for _ in range(2)]
     assert seen == [[True, True]] * 2
-    assert len([each for each in caught if each.category is RuntimeWarning]) == 1
+    (warning,) = [each for each in caught if each.category is RuntimeWarning]
+    assert warning.filename == __file__
     assert framework.where() == framework.a
 
 
-def test_plain_blocks_of_two_tasks_are_refused_in_strict_mode(framework: Framework) -> None:
+@pytest.mark.parametrize("strict", [(True, False), (False, True)], ids=["first", "second"])
+def test_plain_blocks_of_two_tasks_are_refused_in_strict_mode(
+    framework: Framework, strict: tuple[bool, bool]
+) -> None:
+    one = device_scope(framework.of_b, strict=strict[0])
+    other = device_scope(framework.of_c, strict=strict[1])
     with pytest.raises(ScopeError, match="decorate"):
-        held_across_awaits(framework, strict=True)
+        held_across_awaits(one, other)
     assert framework.where() == framework.a
+
+
+async def enter_with(scope: device_scope) -> None:
+    with scope:
+        pass
+
+
+async def enter_async_with(scope: device_scope) -> None:
+    async with scope:
+        pass
+
+
+async def enter_stack(scope: device_scope) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(scope)
+
+
+async def enter_captured(scope: device_scope) -> None:
+    with scope:
+        scopes = capture()
+    _warn_again_now()
+    with scopes:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("enter", "line"),
+    [
+        (enter_with, "    with scope:"),
+        (enter_async_with, "    async with scope:"),
+        (enter_stack, "        stack.enter_context(scope)"),
+        (enter_captured, "    with scopes:"),
+    ],
+)
+def test_the_warning_shows_the_block(
+    enter: Callable[[device_scope], Coroutine[Any, Any, None]], line: str
+) -> None:
+    async def main() -> None:
+        async def hold() -> None:
+            with device_scope(NPU):
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(hold())
+        await asyncio.sleep(0)
+        await enter(device_scope("cpu"))
+        await task
+
+    with pytest.warns(RuntimeWarning, match="decorate") as caught:
+        asyncio.run(main())
+    assert linecache.getline(__file__, caught[-1].lineno).rstrip() == line
 
 
 def test_a_task_made_inside_that_runs_after_the_end(framework: Framework) -> None:
