@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from abc import ABC, abstractmethod
 from collections import OrderedDict, defaultdict, deque
 from types import MappingProxyType
@@ -108,19 +109,22 @@ class DefaultDictRule(DictRule):
         return defaultdict(value.default_factory)
 
 
-class MappingProxyRule(DictRule):
-    """A read-only view of a mapping: it becomes a view of a copy."""
+class MappingProxyRule(Rule):
+    """A read-only view of a mapping: it becomes a view of what that mapping becomes."""
 
-    def shell(self, value: Any) -> Any:
-        """Return None: a view cannot be filled."""
-        del value
+    def children(self, value: Any) -> Sequence[Any]:
+        """Return the mapping behind it, which nothing but the collector of garbage shows."""
+        return gc.get_referents(value)
 
     def build(self, value: Any, shell: Any, children: Sequence[Any]) -> Any:
-        """Copy the mapping behind it, and look at the copy."""
-        del shell
-        behind = value.copy()  # the type of what is behind stays
-        super().build(value, behind, children)
-        return MappingProxyType(behind)
+        """Make a view of the new mapping."""
+        del value, shell
+        return MappingProxyType(children[0])
+
+    def step(self, value: Any, position: int) -> str:
+        """Return nothing: the view is written like what is behind it."""
+        del value, position
+        return ""
 
 
 BUILTIN_RULES: dict[type, Rule] = {

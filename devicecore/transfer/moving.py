@@ -63,6 +63,7 @@ def tensors_to_device(
         TypeError: It is nothing that names one.
         NotLiveError: Its type does not work here, or not for the framework of a tensor.
         UnknownDeviceError: There is no such device.
+        ValueError: *coalesce* or *arrays* is none of those.
         TransferError: Something cannot be moved; the error says where it is.
         OutOfMemoryError: The device has too little memory left.
 
@@ -71,9 +72,7 @@ def tensors_to_device(
         >>> tensors_to_device(batch, "cpu") is batch
         True
     """
-    if arrays not in get_args(Arrays):
-        msg = f"arrays is 'leave' or 'tensors', not {arrays!r}"
-        raise ValueError(msg)
+    _check(arrays, coalesce)
     try:
         target = target_of(device)
     except (NotLiveError, UnknownDeviceError):
@@ -89,6 +88,15 @@ def tensors_to_device(
     if wait:
         return result
     return pending(result, data, _queued_on(found, request))
+
+
+def _check(arrays: object, coalesce: object) -> None:
+    if arrays not in get_args(Arrays):
+        msg = f"arrays is 'leave' or 'tensors', not {arrays!r}"
+        raise ValueError(msg)
+    if coalesce not in (True, False, "auto"):
+        msg = f"coalesce is True, False or 'auto', not {coalesce!r}"
+        raise ValueError(msg)
 
 
 def _move_leaves(found: Found, request: Request) -> dict[int, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from devicecore.transfer.request import MoveFailedError
 from devicecore.transfer.torch_copy import move_tensor
 
 if TYPE_CHECKING:
@@ -30,18 +29,12 @@ def move_overlapping(
 
     Returns:
         The moved ones by their position; those that share nothing are not among them.
-
-    Raises:
-        MoveFailedError: One of them cannot be moved.
     """
     moved: dict[int, Any] = {}
     for group in _groups(sorted(extents)):
         if not _keeps(tensors, group):
             continue
-        try:
-            moved.update(_move_group(tensors, group, request))
-        except Exception as error:
-            raise MoveFailedError(group[0][2], error) from error
+        moved.update(_move_group(tensors, group, request))
     return moved
 
 

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devicecore.transfer import packing, pinned_ring, tensors_to_device
+from devicecore.errors import DeviceCoreError
+from devicecore.transfer import packing, pinned_ring, tensors_to_device, torch_leaves
 from devicecore.transfer.memory import extents_of
 from devicecore.transfer.packing import ALIGNMENT, SMALL_BYTES, move_packed, move_simple
 
@@ -250,3 +251,34 @@ def test_a_forked_child_starts_without_buffers(ring: pinned_ring.PinnedRing, in_
 
     assert in_fork(buffers) == 0
     assert ring.buffers == 1
+
+
+def test_tensors_without_memory_of_their_own_are_moved_one_by_one() -> None:
+    """Inside of vmap a tensor says that it is plain, and has no memory to show."""
+
+    def move(x: Any) -> Any:
+        moved = tensors_to_device([x, x[:1], *(values(2, "float32") for _ in range(4))], "meta")
+        assert {each.device.type for each in moved} == {"meta"}
+        return moved[0]
+
+    assert torch.func.vmap(move)(torch.ones(3, 2)).shape == (3, 2)
+
+
+def test_where_a_common_copy_fails_each_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        msg = "no room for all of them"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(torch_leaves, "move_simple", fail)
+    many = [values(2, "float32") for _ in range(8)]
+    moved = tensors_to_device(many, "meta", coalesce=True)
+    assert {each.device.type for each in moved} == {"meta"}
+    gone = torch.empty(3, device="meta")  # has no values that could go anywhere
+    with pytest.raises(DeviceCoreError) as caught:
+        tensors_to_device([*many, gone], "cpu")
+    assert "data[8]" in str(caught.value) + str(getattr(caught.value, "__notes__", ""))
+
+
+def test_a_word_that_says_nothing_about_packing_is_refused() -> None:
+    with pytest.raises(ValueError, match="coalesce is True, False or 'auto', not 'atuo'"):
+        tensors_to_device([1], "cpu", coalesce="atuo")  # type: ignore[arg-type]
