@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 class JaxDefault(Adapter):
     """Enters a fresh ``jax.default_device`` each time: JAX keeps the state in the instance.
 
-    What is saved is the device before, and the contexts to leave, the last one first.
+    What is saved is the default of the process, the contexts to leave, the last one first, and what
+    had set that default last. A thread's context goes before that default, so whatever sets it
+    inside of a scope takes effect afterwards, and only in other threads at once.
     """
 
     title: ClassVar[str] = "JAX"
@@ -26,6 +29,22 @@ class JaxDefault(Adapter):
 
     def __init__(self, jax: ModuleType) -> None:
         self._jax: Any = jax
+        # Of a JAX that keeps it elsewhere, the default of the process is left alone.
+        state: Any = getattr(sys.modules.get("jax._src.config"), "default_device", None)
+        self._process: Any = state if hasattr(state, "_update_global_hook") else None
+        self._last_set: tuple[int, object] = (0, None)
+        if self._process is not None:
+            self._notice_who_sets(self._process)
+
+    def _notice_who_sets(self, process: Any) -> None:
+        told = process._update_global_hook  # noqa: SLF001 - JAX tells nobody else
+
+        def tell(value: Any) -> None:
+            self._last_set = (get_ident(), object())
+            if told is not None:
+                told(value)
+
+        process._update_global_hook = tell  # noqa: SLF001 - see above
 
     def place_of(self, device: Device) -> Any:
         """Return JAX's device; for CPU:0 the word "cpu", which opens no backend."""
@@ -53,10 +72,13 @@ class JaxDefault(Adapter):
     def enter(self, place: Any) -> Any:
         """Make *place* the default of this thread."""
         before = self._jax.config.jax_default_device
+        process = None if self._process is None else self._process.get_global()
         if before is place or before == place:
-            return (before, ())
+            return (process, (), self._last_set)
         core: Any = sys.modules.get("jax._src.core")
         if core is not None and not getattr(core, "trace_state_clean", lambda: True)():
+            if self._first(before) == self._first(place):
+                return (process, (), self._last_set)
             msg = f"JAX is tracing a function, and would ignore the scope of {place}"
             raise ScopeError(
                 msg,
@@ -65,16 +87,21 @@ class JaxDefault(Adapter):
             )
         context = self._jax.default_device(place)
         context.__enter__()
-        return (before, (context,))
+        return (process, (context,), self._last_set)
+
+    def _first(self, place: Any) -> Any:
+        """Return the device that *place* is, for a platform or None the first one of it."""
+        is_device = not (place is None or isinstance(place, str))
+        return place if is_device else self._jax.local_devices(backend=place)[0]
 
     def leave(self, saved: Any) -> None:
-        """Leave the contexts; undo what was set for the whole process meanwhile."""
-        before, contexts = saved
+        """Leave the contexts; undo what this thread has set for the process meanwhile."""
+        process, contexts, last_set = saved
         for context in contexts:
             context.__exit__(None, None, None)
-        if self._jax.config.jax_default_device != before:
-            self._jax.config.update("jax_default_device", before)
+        if self._last_set is not last_set and self._last_set[0] == get_ident():
+            self._jax.config.update("jax_default_device", process)
 
     def join(self, upper: Any, lower: Any) -> Any:
-        """Return the contexts of both, and the older device."""
-        return (lower[0], upper[1] + lower[1])
+        """Return the contexts of both, and the older default."""
+        return (lower[0], upper[1] + lower[1], lower[2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -101,13 +102,24 @@ class PaddleDefault(Adapter):
             return entry
 
     def _set(self, place: str) -> None:
-        if self.is_per_thread is None:
-            setter = threading.Thread(target=self._paddle.device.set_device, args=(place,))
-            setter.start()
-            setter.join()
+        if self.is_per_thread is None and self._set_elsewhere(place):
             self.is_per_thread = self._paddle.device.get_device() != place
         if self._paddle.device.get_device() != place:
             self._paddle.device.set_device(place)
+
+    def _set_elsewhere(self, place: str) -> bool:
+        """Set *place* in a thread of its own; return whether Paddle took it."""
+        taken = []
+
+        def set_device() -> None:
+            with suppress(Exception):  # it is raised where this thread sets it
+                self._paddle.device.set_device(place)
+                taken.append(place)
+
+        setter = threading.Thread(target=set_device)
+        setter.start()
+        setter.join()
+        return bool(taken)
 
     def leave(self, saved: _Entry) -> None:
         """Put the place back that was there before, once nobody else is inside."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from devicecore.errors import NotLiveError, ScopeError
 from devicecore.optional import installed
 from devicecore.runtime import host_cpu
 from devicecore.scope import loaded
-from tests.scope.conftest import in_child, the
+from tests.scope.conftest import in_child, in_thread, the
 
 if TYPE_CHECKING:
     from tests.scope.conftest import Framework
@@ -79,6 +80,73 @@ def test_a_scope_that_jax_would_ignore_is_refused(jax: Any) -> None:
         assert compiled().device.id == 1
     assert current_device() is host_cpu()
     assert jax.numpy.zeros(1).device.id == 0
+
+
+@need("jax")
+def test_compiled_code_of_jax_may_enter_the_device_that_it_runs_on(jax: Any) -> None:
+    @jax.jit  # type: ignore[untyped-decorator]
+    def outer() -> Any:
+        with device_scope("cpu:0"):
+            return jax.numpy.zeros(1)
+
+    assert outer().device.id == 0
+    with device_scope("cpu:0"):
+        assert outer().device.id == 0
+    with pytest.raises(ScopeError, match="JAX is tracing"), device_scope("cpu:1"):
+        outer()
+
+
+@need("jax")
+def test_the_default_of_jax_that_another_thread_sets_stays(jax: Any) -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with device_scope("cpu:1"):
+            inside.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait(60)
+    try:
+        jax.config.update("jax_default_device", jax.devices()[3])
+        done.set()
+        thread.join(60)
+        assert jax.numpy.zeros(1).device.id == 3
+    finally:
+        jax.config.update("jax_default_device", None)
+
+
+@need("jax")
+def test_the_default_of_jax_that_is_set_inside_ends_with_the_scope(jax: Any) -> None:
+    """JAX itself shows it to other threads alone until then."""
+
+    def elsewhere() -> int:
+        return int(in_thread(lambda: jax.numpy.zeros(1).device.id))
+
+    with device_scope("cpu:1"):
+        with device_scope("cpu:2"):
+            jax.config.update("jax_default_device", jax.devices()[3])
+            assert jax.numpy.zeros(1).device.id == 2
+            assert elsewhere() == 3
+        assert jax.numpy.zeros(1).device.id == 1
+        assert elsewhere() == 0
+    assert jax.config.jax_default_device is None
+
+
+@need("jax")
+def test_a_jax_that_keeps_its_default_elsewhere(jax: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from devicecore.scope.jax_default import JaxDefault
+
+    monkeypatch.delitem(sys.modules, "jax._src.config")
+    adapter = JaxDefault(jax)
+    saved = adapter.enter(jax.devices()[1])
+    jax.config.update("jax_default_device", jax.devices()[3])
+    adapter.leave(saved)
+    try:
+        assert jax.numpy.zeros(1).device.id == 3
+    finally:
+        jax.config.update("jax_default_device", None)
 
 
 @need("jax")
@@ -191,6 +259,25 @@ def test_paddle_is_found_to_have_one_device_for_all_threads(paddle: Any) -> None
         pass
     (adapter,) = [each for each in loaded.adapters() if each.title == "Paddle"]
     assert adapter.is_per_thread is False  # type: ignore[attr-defined]
+
+
+@need("paddle")
+def test_a_paddle_that_refuses_a_device_is_not_taken_for_another_kind(
+    paddle: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from devicecore.scope.paddle_default import PaddleDefault
+
+    def refuse(place: str) -> None:
+        raise OSError(place)
+
+    adapter = PaddleDefault(paddle)
+    with monkeypatch.context() as broken:
+        broken.setattr(paddle.device, "set_device", refuse)
+        with pytest.raises(OSError, match="custom_cpu:1"):
+            adapter.enter("custom_cpu:1")
+        assert adapter.is_per_thread is None
+    adapter.leave(adapter.enter("custom_cpu:1"))
+    assert adapter.is_per_thread is False
 
 
 @need("paddle")
