@@ -15,9 +15,13 @@ from devicecore.cv.policy import accept, strict, using
 if TYPE_CHECKING:
     from cv2 import *  # noqa: F403 - the same names, with the same signatures
 
+    from devicecore.cv.preprocessing import preprocess
+
 
 def __getattr__(name: str) -> Any:
-    if name in catalog.TORCH:
+    if name == "preprocess":
+        found = import_module("devicecore.cv.preprocessing").preprocess
+    elif name in catalog.TORCH:
         found = import_module("devicecore.cv.calling").function(name)
     else:
         found = getattr(import_module("cv2"), name)
@@ -29,4 +33,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(import_module("cv2"))})
 
 
-__all__ = ["accept", "strict", "using"]
+__all__ = ["accept", "preprocess", "strict", "using"]

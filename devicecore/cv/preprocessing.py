@@ -74,7 +74,7 @@ def preprocess(
         border=border,
         is_swapped=_is_swapped(color, channels),
         blur=(blur, blur) if isinstance(blur, int) else blur,
-        values=normalised_bytes(mean, std, channels, getattr(torch, dtype)),
+        values=normalised_bytes(_key(mean), _key(std), channels, getattr(torch, dtype)),
         layout=_one_of("layout", layout, get_args(Layout)),
     )
     device = device_for(given[0], current_device())
@@ -116,6 +116,10 @@ def _channels(images: Sequence[Any]) -> int:
         msg = f"the images are bytes with the same number of channels, not {sorted(kinds)}"
         raise ValueError(msg)
     return next(iter(kinds))[0]
+
+
+def _key(values: float | Sequence[float]) -> float | tuple[float, ...]:
+    return tuple(map(float, values)) if hasattr(values, "__iter__") else values
 
 
 def _is_swapped(color: int | None, channels: int) -> bool:

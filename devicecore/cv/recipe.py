@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,8 +12,6 @@ from attrs import frozen
 from devicecore.cv.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from devicecore.cv.tables.placement import Mode
 
 Layout = Literal["NCHW", "NHWC"]
@@ -41,8 +40,12 @@ class Recipe:
     layout: Layout
 
 
+@lru_cache(maxsize=64)
 def normalised_bytes(
-    mean: float | Sequence[float], std: float | Sequence[float], channels: int, dtype: torch.dtype
+    mean: float | tuple[float, ...],
+    std: float | tuple[float, ...],
+    channels: int,
+    dtype: torch.dtype,
 ) -> Table:
     """Return ``(byte / 255 - mean) / std`` of each byte in float32, of shape (channels, 256).
 

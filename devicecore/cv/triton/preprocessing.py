@@ -13,6 +13,7 @@ from devicecore.cv.table import Table
 from devicecore.cv.tables import placement
 from devicecore.cv.tables.gaussian import fixed_weights
 from devicecore.cv.triton.kernels import preprocessing as kernels
+from devicecore.cv.triton.launching import launch
 from devicecore.cv.uploading import uploader_of
 
 if TYPE_CHECKING:
@@ -91,42 +92,42 @@ def _run(batches: Any, count: int, recipe: Recipe, device: torch.device) -> torc
 def _place(images: Any, target: torch.Tensor, recipe: Recipe, values: torch.Tensor) -> None:
     count, height, width, channels = images.shape
     tables = _tables(width, height, channels, recipe.canvas, recipe.mode)
-    kernels.place[_grid(recipe, _PLACED_ROWS, count)](
-        images if images.data_ptr() % 8 == 0 else images.clone(),
-        target,
-        tables.columns.on(images),
-        tables.rows.on(images),
-        values,
-        height * width * channels,
-        width * channels,
-        (images.numel() - 1) // 8,
-        recipe.canvas[1],
-        recipe.canvas[0],
-        *_strides(target),
-        recipe.border,
-        SWAPPED=recipe.is_swapped,
-        LOOKED_UP=recipe.blur is None,
-        CHANNELS=channels,
-        ROWS=_PLACED_ROWS,
-        BLOCK=_BLOCK,
+    launch(
+        kernels.place,
+        _grid(recipe, _PLACED_ROWS, count),
+        (
+            images if images.data_ptr() % 8 == 0 else images.clone(),
+            target,
+            tables.columns.on(images),
+            tables.rows.on(images),
+            values,
+            height * width * channels,
+            width * channels,
+            (images.numel() - 1) // 8,
+            recipe.canvas[1],
+            recipe.canvas[0],
+            *_strides(target),
+            recipe.border,
+        ),
+        {
+            "SWAPPED": recipe.is_swapped,
+            "LOOKED_UP": recipe.blur is None,
+            "CHANNELS": channels,
+            "ROWS": _PLACED_ROWS,
+            "BLOCK": _BLOCK,
+        },
     )
 
 
 def _blur(planes: torch.Tensor, target: torch.Tensor, recipe: Recipe, values: torch.Tensor) -> None:
     assert recipe.blur is not None
     weights, reach = _weights(recipe.blur)
-    kernels.blur[_grid(recipe, _BLURRED_ROWS, planes.shape[0] * planes.shape[1])](
-        planes,
-        target,
-        weights.on(planes),
-        values,
-        recipe.canvas[1],
-        recipe.canvas[0],
-        *_strides(target),
-        REACH=reach,
-        CHANNELS=planes.shape[1],
-        ROWS=_BLURRED_ROWS,
-        BLOCK=_BLOCK,
+    count, channels, height, width = planes.shape
+    launch(
+        kernels.blur,
+        _grid(recipe, _BLURRED_ROWS, count * channels),
+        (planes, target, weights.on(planes), values, height, width, *_strides(target)),
+        {"REACH": reach, "CHANNELS": channels, "ROWS": _BLURRED_ROWS, "BLOCK": _BLOCK},
     )
 
 
@@ -161,5 +162,5 @@ def _weights(blur: tuple[int, int]) -> tuple[Table, int]:
     reach = max(blur) // 2
     weights = np.zeros((2, 2 * reach + 1), np.int32)
     for own, taps in zip(weights, blur, strict=True):
-        own[reach - taps // 2 : reach + taps // 2 + 1] = fixed_weights(taps, 0)
+        own[reach - taps // 2 : reach + taps // 2 + 1] = fixed_weights(taps, 0, 8)
     return Table(weights), reach

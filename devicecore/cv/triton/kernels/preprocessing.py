@@ -122,7 +122,11 @@ def blur(
     down = weights + 2 * REACH + 1
     # The last rows, blurred along themselves; only as many as there are taps are used.
     a = tl.zeros_like(x)
-    b, c, d, e, f = a, a, a, a, a
+    b = tl.zeros_like(x)
+    c = tl.zeros_like(x)
+    d = tl.zeros_like(x)
+    e = tl.zeros_like(x)
+    f = tl.zeros_like(x)
     for step in range(ROWS + 2 * REACH):
         y = first + step - REACH
         row = _blurred_row(plane, y, x, inside, height, width, weights, REACH)
@@ -133,7 +137,13 @@ def blur(
             total += c * tl.load(down + 2 * (REACH - 2))
         if REACH >= 3:
             total += b * tl.load(down + 1) + a * tl.load(down)
-        a, b, c, d, e, f = b, c, d, e, f, row
+        # One by one: Triton 3.6 does not carry what a tuple of these assigns through the loop.
+        a = b
+        b = c
+        c = d
+        d = e
+        e = f
+        f = row
         out = y - REACH
         byte = (total + (1 << 15)) >> 16
         found = tl.load(values + channel * 256 + byte)
