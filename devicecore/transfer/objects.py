@@ -1,7 +1,7 @@
 """How subclasses of the builtin containers, data classes and other objects are rebuilt.
 
-No constructor of theirs is called, as what it would do to tensors is unknown. Structures of C are the
-exception, such as those that functions of torch return: nothing else makes them.
+No constructor of theirs is called, as what it would do to tensors is unknown. The exception are
+structures of C, such as those that functions of torch return: nothing else makes them.
 """
 
 from __future__ import annotations

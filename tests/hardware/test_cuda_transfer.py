@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from devicecore import device_scope
 from devicecore.device_factory import default_registry
 from devicecore.errors import OutOfMemoryError, TransferError
 from devicecore.transfer import as_tensor, tensors_to_device, to_numpy
@@ -212,16 +213,42 @@ def test_the_second_card_and_the_current_one(torch: Any) -> None:
     across = tensors_to_device(moved, "cuda:0")
     assert all(each.device == torch.device("cuda:0") for each in across)
     assert across[7][0].item() == 7
-    with torch.cuda.device(1):
-        assert tensors_to_device(torch.ones(1), "cuda").device == second
+    for around in (torch.cuda.device(1), device_scope("cuda:1")):
+        with around:
+            for word in ("cuda", "gpu", torch.device("cuda")):
+                assert tensors_to_device(torch.ones(1), word).device == second
+                with device_scope(word) as device:
+                    assert device.torch_device == "cuda:1"
+            assert tensors_to_device(torch.ones(1), "gpu:0").device == torch.device("cuda:0")
     assert torch.cuda.current_device() == 0
+
+
+class Batch:
+    """Moves in place what is in it."""
+
+    def __init__(self, torch: Any) -> None:
+        self.fields = {"ids": torch.ones(2), "mask": torch.zeros(2)}
+
+    def to(self, device: Any) -> Batch:
+        for name, value in self.fields.items():
+            self.fields[name] = value.to(device)
+        return self
+
+
+def test_what_moves_itself_leaves_its_origin_on_the_host(torch: Any) -> None:
+    batch = Batch(torch)
+    moved = tensors_to_device([batch], "cuda:0")[0]
+    assert [each.device.type for each in moved.fields.values()] == ["cuda", "cuda"]
+    assert [each.device.type for each in batch.fields.values()] == ["cpu", "cpu"]
+    assert tensors_to_device([moved], "cuda:0")[0] is moved
+    assert tensors_to_device(moved, "cpu").fields["ids"].device.type == "cpu"
+    assert moved.fields["ids"].device.type == "cuda"
 
 
 def test_too_much_is_an_error_that_names_the_place(torch: Any) -> None:
     share = torch.cuda.mem_get_info(0)[1] // 50
-    batch = {
-        "images": [torch.empty(share, dtype=torch.uint8)]
-    }  # never written, so it costs nothing
+    # The large one is never written, so it costs nothing.
+    batch = {"images": [*small(torch, 5), torch.empty(share, dtype=torch.uint8)]}
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(0.01, 0)
     try:
@@ -229,7 +256,7 @@ def test_too_much_is_an_error_that_names_the_place(torch: Any) -> None:
             tensors_to_device(batch, "cuda:0")
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, 0)
-    assert "data['images'][0]" in caught.value.__notes__[0]
+    assert "data['images'][5]" in caught.value.__notes__[0]
     assert tensors_to_device(small(torch, 5), "cuda:0")[2][0].item() == 2
 
 
