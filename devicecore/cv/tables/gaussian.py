@@ -1,52 +1,58 @@
-"""The weights of `cv2.GaussianBlur`, in floating and in fixed point."""
+"""The weights of `cv2.GaussianBlur`, in the fixed point that OpenCV rounds them to."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
-import numpy as np
-
-# Where no sigma is given, small kernels have weights of their own.
-_SMALL: dict[int, tuple[float, ...]] = {
-    1: (1.0,),
-    3: (0.25, 0.5, 0.25),
-    5: (0.0625, 0.25, 0.375, 0.25, 0.0625),
-    7: (0.03125, 0.109375, 0.21875, 0.28125, 0.21875, 0.109375, 0.03125),
-    9: tuple(each / 256 for each in (4, 13, 30, 51, 60, 51, 30, 13, 4)),
+# Without a sigma, small kernels are these, in parts of 256.
+_SMALL = {
+    1: (256,),
+    3: (64, 128, 64),
+    5: (16, 64, 96, 64, 16),
+    7: (8, 28, 56, 72, 56, 28, 8),
+    9: (4, 13, 30, 51, 60, 51, 30, 13, 4),
 }
 
 
-def weights(taps: int, sigma: float) -> list[float]:
-    """Return the weights in float64; without a positive sigma, one that follows from the size."""
-    if sigma <= 0 and taps in _SMALL:
-        return list(_SMALL[taps])
-    spread = sigma if sigma > 0 else taps * 0.15 + 0.35
-    scale = -0.125 / (spread * spread)
-    half = [math.exp((1 - taps + 2 * place) ** 2 * scale) for place in range((taps - 1) // 2)]
-    share = 1.0 / (_summed(half) * 2 + 1.0)
-    half = [each * share for each in half]
-    return [*half, share, *reversed(half)]
+def automatic_size(sigma: float, reach: int) -> int:
+    """Return how many weights a kernel has whose size was not given.
 
-
-def fixed_weights(taps: int, sigma: float, bits: int = 8) -> list[int]:
-    """Return the weights as whole numbers that add up to ``2**bits``.
-
-    From the outside in, each takes over what rounding the one before has left; the one in the
-    middle gets the rest.
+    Args:
+        sigma: More than 0.
+        reach: How many sigmas lie on each side, which depends on the type of an image.
     """
-    exact = weights(taps, sigma)
+    return round(sigma * reach * 2 + 1) | 1
+
+
+@lru_cache(256)
+def fixed_weights(size: int, sigma: float, bits: int) -> tuple[int, ...]:
+    """Return weights that add up to ``2**bits``.
+
+    Args:
+        size: How many; odd.
+        sigma: Of the bell; 0 for one that fits the size.
+        bits: After the point.
+    """
+    exact = _weights(size, sigma)
     half: list[int] = []
-    left = 0.0
-    for weight in exact[: taps // 2]:
-        wanted = weight * (1 << bits) + left
-        half.append(int(np.rint(wanted)))
-        left = wanted - half[-1]
-    return [*half, (1 << bits) - 2 * sum(half), *reversed(half)]
+    error = 0.0
+    for weight in exact[: size // 2]:  # what rounding leaves over goes to the next one inwards
+        wanted = weight * (1 << bits) + error
+        half.append(round(wanted))
+        error = wanted - half[-1]
+    return (*half, (1 << bits) - 2 * sum(half), *reversed(half))
 
 
-def _summed(values: list[float]) -> float:
-    """Return the sum, rounded after each value."""
+def _weights(size: int, sigma: float) -> list[float]:
+    if sigma <= 0 and size in _SMALL:
+        return [each / 256 for each in _SMALL[size]]
+    used = sigma if sigma > 0 else size * 0.15 + 0.35
+    scale = -0.125 / (used * used)
+    half = [math.exp((1 - size + 2 * place) ** 2 * scale) for place in range((size - 1) // 2)]
     total = 0.0
-    for value in values:
-        total += value
-    return total
+    for each in half:
+        total += each
+    share = 1.0 / (total * 2 + 1.0)
+    side = [each * share for each in half]
+    return [*side, share, *reversed(side)]
