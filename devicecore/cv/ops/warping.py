@@ -1,0 +1,134 @@
+"""`cv2.warpAffine` and `cv2.warpPerspective` on tensors of torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import torch
+
+from devicecore.cv.arguments import size, whole
+from devicecore.cv.operation import operation
+from devicecore.cv.ops.sampling import LARGEST, multiply_add, sampler
+from devicecore.cv.plan import Plan
+from devicecore.cv.tables.borders import BORDERS
+from devicecore.cv.tables.warping import is_bounded, source_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicecore.cv.image import Image
+
+    Tensor = torch.Tensor
+
+_INTERPOLATION = 7  # the part of the flags that names it
+_ACCURATE = frozenset({0, 1})  # OpenCV's ALGO_HINT_DEFAULT and ALGO_HINT_ACCURATE
+# OpenCV computes as many columns at once, and the rest of a row one by one, in another order.
+_AT_ONCE = {True: 16, False: 8}
+
+
+def _affine_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    yield from _examples(np.array([(0.9, -0.31, 3.7), (0.28, 1.1, -2.3)]))
+
+
+def _perspective_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    yield from _examples(np.array([(0.9, -0.31, 3.7), (0.28, 1.1, -2.3), (0.004, -0.003, 1)]))
+
+
+def _examples(matrix: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    chance = np.random.default_rng(5)
+    image = chance.integers(0, 256, (14, 19, 3), np.uint8)
+    wide = image[..., 0].astype(np.uint16) * 257
+    for flags in (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP):
+        for border in sorted(BORDERS):
+            yield (image, matrix, (43, 21)), {"flags": flags, "borderMode": border}
+        yield (wide, matrix, (20, 9)), {"flags": flags, "borderValue": 300}
+        yield (image / np.float32(255), matrix, (20, 9)), {"flags": flags}
+
+
+@operation("src", examples=_affine_examples)
+def warpAffine(
+    src: Image,
+    M: Any,
+    dsize: Any,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    flags: int = cv2.INTER_LINEAR,
+    borderMode: int = cv2.BORDER_CONSTANT,
+    borderValue: Any = None,
+    hint: int = 0,
+) -> Plan | None:
+    """Plan one call of ``cv2.warpAffine``."""
+    return _warped(2, src, M, dsize, flags, borderMode, borderValue, hint)
+
+
+@operation("src", examples=_perspective_examples)
+def warpPerspective(
+    src: Image,
+    M: Any,
+    dsize: Any,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    flags: int = cv2.INTER_LINEAR,
+    borderMode: int = cv2.BORDER_CONSTANT,
+    borderValue: Any = None,
+    hint: int = 0,
+) -> Plan | None:
+    """Plan one call of ``cv2.warpPerspective``."""
+    return _warped(3, src, M, dsize, flags, borderMode, borderValue, hint)
+
+
+def _warped(
+    rows: int,
+    src: Image,
+    matrix: Any,
+    dsize: Any,
+    flags: int,
+    border: int,
+    value: Any,
+    hint: int,
+) -> Plan | None:
+    width, height = src.size if dsize is None else size(dsize)
+    read = sampler(src, whole(flags) & _INTERPOLATION, whole(border), value)
+    if read is None or whole(hint) not in _ACCURATE or max(width, height) > LARGEST:
+        return None
+    is_inverse = bool(flags & cv2.WARP_INVERSE_MAP)
+    to_source = source_matrix(matrix, rows, is_inverse=is_inverse)
+    if not is_bounded(to_source, width, height) and not read.knows_uncountable:
+        return None
+
+    def run(images: Tensor) -> Tensor:
+        x, y = _places(to_source, width, height, images.device, is_fused=read.is_fused)
+        return read.read(images, x, y)
+
+    return Plan(run)
+
+
+def _places(
+    matrix: Any, width: int, height: int, device: torch.device, *, is_fused: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the columns and the rows that the pixels of a result have in the source."""
+    across = torch.arange(width, dtype=torch.float32, device=device)
+    down = torch.arange(height, dtype=torch.float32, device=device)[:, None]
+    at_once = width - width % _AT_ONCE[is_fused]
+    blocks = [
+        (_in_blocks, across[:at_once]),
+        (_one_by_one, across[at_once:]),
+    ]
+    found = [
+        torch.cat([place(row, x, down, is_fused=is_fused) for place, x in blocks], 1)[None]
+        for row in matrix.tolist()
+    ]
+    if len(found) == 2:
+        return found[0], found[1]
+    return found[0] / found[2], found[1] / found[2]
+
+
+def _in_blocks(row: list[float], x: Tensor, y: Tensor, *, is_fused: bool) -> Tensor:
+    a, b, c = row
+    start = y * b + c
+    return multiply_add(is_fused)(x, torch.full_like(x, a), start)
+
+
+def _one_by_one(row: list[float], x: Tensor, y: Tensor, *, is_fused: bool) -> Tensor:
+    a, b, c = row
+    return multiply_add(is_fused)(x, torch.full_like(x, a), y * b) + c
