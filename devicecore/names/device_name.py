@@ -55,7 +55,7 @@ def _number(_: DeviceName, attribute: Attribute[Any], value: Any) -> None:
     # bool is an int, but True is no index that anybody meant.
     if value is not None and not (type(value) is int and 0 <= value <= grammar.MAX_NUMBER):
         raise InvalidDeviceNameError(
-            str(value), 0, f"a {attribute.name} is a whole number from 0 to {grammar.MAX_NUMBER}"
+            str(value), 0, f"its {attribute.name} is a whole number from 0 to {grammar.MAX_NUMBER}"
         )
 
 

@@ -8,13 +8,12 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from devicecore.fork import rearm_after_fork
-from devicecore.runtime import default_runtime, host_cpu
+from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from devicecore.device import Device
-    from devicecore.names import DeviceName
     from devicecore.scope.adapter import Adapter
 
 # What a frame holds instead of its thread when it is over, when it was open in the parent of this
@@ -111,22 +110,6 @@ def get_default_device() -> Device:
     if OUTSIDE.device is None:
         OUTSIDE.device = host_cpu()
     return OUTSIDE.device  # type: ignore[no-any-return]
-
-
-def set_default_device(device: str | DeviceName | Device | None) -> None:
-    """Set the device that is current outside of all scopes, in every thread of this process.
-
-    The frameworks keep defaults of their own: only a scope changes those.
-
-    Args:
-        device: A device or the name of one; None for CPU:0 again.
-
-    Raises:
-        InvalidDeviceNameError: *device* is no device name.
-        NotLiveError: Its type does not work here.
-        UnknownDeviceError: There is no such device.
-    """
-    OUTSIDE.device = None if device is None else default_runtime().device(device)
 
 
 def leave(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> None:

@@ -185,10 +185,11 @@ def _of_framework(name: DeviceName, adapters: tuple[Adapter, ...]) -> Device | N
     if name.device_type is None or name.local != name:
         return None
     full = name.with_index(name.index or 0)
+    key = evolve(full, device_type=name.device_type.casefold())  # no two differ by case alone
     by = [adapter for adapter in adapters if adapter.knows(full)]
     if not by:
         return None
-    if (known := _foreign.get(full)) is not None:
+    if (known := _foreign.get(key)) is not None:
         return known
     torch_name = next((found for each in by if (found := each.torch_name(full))), None)
     families = {"CPU": "CPU", "meta": "CPU", "CUDA": "GPU", "ROCM": "GPU"}
@@ -198,4 +199,4 @@ def _of_framework(name: DeviceName, adapters: tuple[Adapter, ...]) -> Device | N
         description=f"known to {' and '.join(adapter.title for adapter in by)}",
         torch_device=torch_name,
     )
-    return _foreign.setdefault(full, device)
+    return _foreign.setdefault(key, device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import types
+from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from devicecore.runtime import host_cpu
 from tests.scope.conftest import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator, Generator, Iterator
 
     from tests.scope.conftest import Framework
 
@@ -135,6 +136,23 @@ def test_partials_and_objects_that_are_called() -> None:
 def test_what_cannot_be_decorated(thing: Any) -> None:
     with pytest.raises(TypeError, match="decorate its methods"):
         inside(thing)
+
+
+def test_a_context_manager_is_decorated_below() -> None:
+    @contextmanager
+    @inside
+    def below() -> Iterator[Device]:
+        yield current_device()
+
+    @inside
+    @contextmanager
+    def above() -> Iterator[Device]:
+        yield current_device()
+
+    for made, device in ((below(), NPU), (above(), host_cpu())):
+        with made as seen:
+            assert seen is device
+            assert current_device() is host_cpu()
 
 
 def test_a_generator_that_is_awaited_is_awaited() -> None:

@@ -152,6 +152,27 @@ def test_a_process_wide_default() -> None:
         set_default_device("cpu:77")
 
 
+def test_a_default_in_every_form_that_a_scope_takes() -> None:
+    with device_scope("meta") as meta:
+        pass
+    try:
+        for given in ("meta", torch.device("meta"), DeviceName(device_type="meta")):
+            set_default_device(given)
+            assert current_device() is meta
+            set_default_device(None)
+        with pytest.raises((UnknownDeviceError, NotLiveError)):
+            set_default_device(99)
+        with pytest.raises(TypeError, match="is no device"):
+            set_default_device(1.5)
+        closed = Device("/device:NPU:8")
+        closed.close()
+        with pytest.raises(DeviceGoneError):
+            set_default_device(closed)
+        assert current_device() is host_cpu()
+    finally:
+        set_default_device(None)
+
+
 # --- fallback, frameworks, ledger -----------------------------------------------------------------
 
 

@@ -24,7 +24,8 @@ with scope as device:
     with device_scope("my_npu") as same:
         now = str(torch._C._get_function_stack_at(0).device)
 with device_scope(torch.device("my_npu:3")) as again:
-    same = same is again is device
+    with device_scope("MY_NPU:3") as upper:
+        same = same is again is upper is device
 try:
     with device_scope("my_npu:128"): pass
 except LookupError: beyond = True

@@ -216,6 +216,20 @@ def test_compiled_code_is_whole_and_follows() -> None:
         assert compiled(torch.ones(2)).device.type == "cpu"
 
 
+def test_a_loader_of_data_is_iterated_over_on_the_host() -> None:
+    """The documentation says so: it fails as it does in torch's own context."""
+    loader = torch.utils.data.DataLoader([1.0, 2.0], shuffle=True)
+    for context in (torch.device("meta"), META):
+        with context, pytest.raises(RuntimeError, match="meta tensors"):
+            next(iter(loader))
+    seen = []
+    with META, HOST:
+        for batch in loader:
+            with META:
+                seen.append((batch.device.type, torch.empty(1).device.type))
+    assert seen == [("cpu", "meta")] * 2
+
+
 def test_what_torch_itself_leaves_where_it_is() -> None:
     """These ignore torch's own context too; the documentation names them."""
     with META:
