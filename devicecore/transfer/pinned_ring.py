@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 from collections import deque
@@ -26,10 +27,15 @@ class PinnedRing:
     """
 
     def __init__(self) -> None:
-        self.buffers: int = 0
+        self._made: list[Any] = []
         self._idle: deque[tuple[Any, Any]] = deque()
         self._lock = threading.Lock()
         rearm_after_fork(self)
+
+    @property
+    def buffers(self) -> int:
+        """How many buffers there are, lent ones too."""
+        return len(self._made)
 
     @contextmanager
     def lend(self, device: Any) -> Iterator[Any]:
@@ -50,17 +56,27 @@ class PinnedRing:
         if oldest is not None and (is_enough or oldest[1].query()):
             oldest[1].synchronize()
             return oldest[0]
-        with self._lock:
-            if oldest is not None:
+        if oldest is not None:
+            with self._lock:
                 self._idle.appendleft(oldest)
-            self.buffers += 1
-        return _new_buffer(pinned=True)
+        made = _new_buffer(pinned=True)
+        with self._lock:
+            self._made.append(made)
+        return made
 
     def after_fork(self) -> None:
         """Forget the buffers in a forked child: the driver does not know them there."""
         self._lock = threading.Lock()
-        self._idle.clear()
-        self.buffers = 0
+        abandon((self._idle, self._made))
+        self._idle, self._made = deque(), []
+
+
+def abandon(value: Any) -> None:
+    """Keep *value* for good, in a forked child: to free memory or an event calls the driver.
+
+    That ends the child at once, as the driver does not work there.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 _ring = PinnedRing()

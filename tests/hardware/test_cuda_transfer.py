@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +12,9 @@ from devicecore import device_scope
 from devicecore.device_factory import default_registry
 from devicecore.errors import OutOfMemoryError, TransferError
 from devicecore.transfer import as_tensor, tensors_to_device, to_numpy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.hardware
 
@@ -285,3 +289,12 @@ def test_inside_inference_mode_and_outside_again(torch: Any) -> None:
         moved = tensors_to_device(small(torch, 8), "cuda:0")
         assert moved[5][0].item() == 5
     assert tensors_to_device(small(torch, 8), "cuda:0")[5][0].item() == 5
+
+
+def test_a_forked_child_survives_what_its_parent_has_moved(
+    torch: Any, in_fork: Callable[..., Any]
+) -> None:
+    """Events and page-locked memory of the parent must not be freed there."""
+    moved = tensors_to_device(small(torch, 100), "cuda:0")
+    assert in_fork(lambda: [gc.collect() >= 0, tensors_to_device([1], "cpu")]) == [True, [1]]
+    assert tensors_to_device(moved, "cpu")[7][0].item() == 7

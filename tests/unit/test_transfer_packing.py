@@ -6,6 +6,8 @@ same with a card.
 
 from __future__ import annotations
 
+import gc
+import os
 import threading
 import warnings
 from typing import Any
@@ -242,11 +244,27 @@ def test_threads_never_share_a_buffer(ring: pinned_ring.PinnedRing) -> None:
     assert len(set(seen)) == 6
 
 
-def test_a_forked_child_starts_without_buffers(ring: pinned_ring.PinnedRing, in_fork: Any) -> None:
+class FatalEvent(FakeEvent):
+    """Like one of CUDA: where it is freed without a driver, the process ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = os.getpid()
+
+    def __del__(self) -> None:
+        if os.getpid() != self.home:
+            os._exit(3)
+
+
+def test_a_forked_child_starts_without_buffers(
+    ring: pinned_ring.PinnedRing, in_fork: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeStream, "record_event", lambda _: FatalEvent())
     with ring.lend(torch.device("cuda:0")):
         pass
 
     def buffers() -> int:
+        gc.collect()
         return ring.buffers
 
     assert in_fork(buffers) == 0
