@@ -35,7 +35,7 @@ def test_gaussian(
     other: float,
 ) -> None:
     picture = image(height, width, count, dtype)
-    named = {"sigmaY": other, "borderType": border}
+    named: dict[str, Any] = {"sigmaY": other, "borderType": border}
     assert compare("GaussianBlur", picture, (wide, high), sigma, **named) == "exact"
     if sigma:
         assert compare("GaussianBlur", picture, (0, 0), sigma, **named) == "exact"
@@ -66,7 +66,7 @@ def test_boxes(
     assert compare("blur", picture, (wide, high), borderType=border) == "exact"
     anchor = (wide - 1, 0)
     depth = cv2.CV_32F if in_floats else -1
-    named = {"anchor": anchor, "normalize": normalize, "borderType": border}
+    named: dict[str, Any] = {"anchor": anchor, "normalize": normalize, "borderType": border}
     assert compare("boxFilter", picture, depth, (wide, high), **named) == "exact"
 
 
