@@ -68,13 +68,14 @@ def preprocess(
     """
     given = list(images) if batches.is_batch("preprocess", images) else [images]
     channels = _channels(given)
+    kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
     recipe = Recipe(
         canvas=(size, size) if isinstance(size, int) else (int(size[0]), int(size[1])),
         mode=_one_of("mode", mode, placement.MODES),
         border=border,
         is_swapped=_is_swapped(color, channels),
         blur=(blur, blur) if isinstance(blur, int) else blur,
-        values=normalised_bytes(_key(mean), _key(std), channels, getattr(torch, dtype)),
+        values=normalised_bytes(_key(mean), _key(std), channels, kind),
         layout=_one_of("layout", layout, get_args(Layout)),
     )
     device = device_for(given[0], current_device())

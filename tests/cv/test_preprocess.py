@@ -1,0 +1,162 @@
+"""`preprocess`, against the functions of OpenCV and numpy that it stands for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+cv2 = pytest.importorskip("cv2")
+
+import numpy as np  # noqa: E402 - like the others
+
+from devicecore import cv, device_scope  # noqa: E402 - it imports torch
+from devicecore.cv.tables import placement  # noqa: E402 - the same
+from tests.cv.differential import image, photo  # noqa: E402 - the same
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def expected(
+    picture: Any, size: tuple[int, int], mode: str, blur: Any = None, *, swap: bool = False
+) -> Any:
+    """Return planes that OpenCV and numpy compute step by step."""
+    height, width = picture.shape[:2]
+    if mode == "stretch":
+        canvas = cv2.resize(picture, size)
+    else:
+        both = size[0] / width, size[1] / height
+        factor = min(both) if mode == "letterbox" else max(both)
+        wide, high = (max(round(length * factor), 1) for length in (width, height))
+        if mode == "crop":
+            wide, high = max(wide, size[0]), max(high, size[1])
+            left, top = round((wide - size[0]) / 2), round((high - size[1]) / 2)
+            resized = cv2.resize(picture, (wide, high))
+            canvas = resized[top : top + size[1], left : left + size[0]]
+        else:
+            left, top = (round((a - b) / 2 - 0.1) for a, b in zip(size, (wide, high), strict=True))
+            around = top, size[1] - high - top, left, size[0] - wide - left
+            resized = cv2.resize(picture, (wide, high))
+            grey = (114,) * 4
+            canvas = cv2.copyMakeBorder(resized, *around, cv2.BORDER_CONSTANT, value=grey)
+    if swap:
+        canvas = cv2.cvtColor(canvas, cv2.COLOR_BGR2RGB)
+    if blur:
+        canvas = cv2.GaussianBlur(canvas, blur, 0)
+    canvas = canvas.reshape(size[1], size[0], -1).astype(np.float32) / 255
+    count = canvas.shape[2]
+    values = (canvas - np.array(MEAN[:count], np.float32)) / np.array(STD[:count], np.float32)
+    return values.transpose(2, 0, 1)
+
+
+lengths = st.integers(1, 60)
+
+
+@pytest.mark.parametrize("mode", placement.MODES)
+@given(lengths, lengths, st.integers(4, 40), st.integers(4, 40), st.sampled_from([1, 3]))
+def test_the_same_values_as_step_by_step(
+    mode: Any, height: int, width: int, wide: int, high: int, channels: int
+) -> None:
+    picture = image(height, width, channels)
+    found = cv.preprocess(
+        picture, (wide, high), mode=mode, blur=3, mean=MEAN[:channels], std=STD[:channels]
+    )
+    assert found.shape == (1, channels, high, wide)
+    assert np.array_equal(found[0].numpy(), expected(picture, (wide, high), mode, (3, 3)))
+
+
+@pytest.mark.parametrize("mode", placement.MODES)
+def test_photos_of_any_sizes(mode: Any) -> None:
+    photos = [photo(), photo()[:300, 3:], photo()[100:, :77]]
+    found = cv.preprocess(
+        photos, (224, 192), mode=mode, color=cv2.COLOR_BGR2RGB, mean=MEAN, std=STD
+    )
+    for own, picture in zip(found, photos, strict=True):
+        assert np.array_equal(own.numpy(), expected(picture, (224, 192), mode, swap=True))
+
+
+def test_tensors_batches_layouts_and_types() -> None:
+    batch = image(40, 30)[None].repeat(2, 0)
+    found = cv.preprocess(batch, 16, mean=MEAN, std=STD)
+    assert torch.equal(found, cv.preprocess(torch.from_numpy(batch), 16, mean=MEAN, std=STD))
+    last = cv.preprocess(list(batch), 16, mean=MEAN, std=STD, layout="NHWC")
+    assert torch.equal(last.permute(0, 3, 1, 2), found)
+    half = cv.preprocess(batch, 16, mean=MEAN, std=STD, dtype="float16")
+    assert torch.equal(half, found.half())
+    with device_scope("cpu"):
+        assert torch.equal(cv.preprocess(batch, (16, 16), mean=MEAN, std=STD), found)
+
+
+def test_a_border_of_another_colour() -> None:
+    found = cv.preprocess(np.full((10, 20, 3), 255, np.uint8), 20, border=0)
+    assert found[0, 0, :, 0].tolist() == [0.0] * 5 + [1.0] * 10 + [0.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"mode": "fill"}, "mode"),
+        ({"layout": "CHW"}, "layout"),
+        ({"dtype": "int8"}, "dtype"),
+        ({"color": cv2.COLOR_BGR2GRAY}, "color"),
+    ],
+)
+def test_arguments_without_a_meaning(arguments: dict[str, Any], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        cv.preprocess(image(8, 8), 4, **arguments)
+
+
+def test_images_of_other_types_or_of_several_kinds() -> None:
+    with pytest.raises(ValueError, match="bytes"):
+        cv.preprocess(image(8, 8, 3, "float32"), 4)
+    with pytest.raises(ValueError, match="channels"):
+        cv.preprocess([image(8, 8, 3), image(8, 8, 1)], 4)
+
+
+INTERPRETED = """
+import contextlib
+import numpy as np, torch
+from devicecore.cv.recipe import Recipe, normalised_bytes
+from devicecore.cv.triton import preprocessing
+from tests.cv.differential import image
+from tests.cv.test_preprocess import MEAN, STD, expected
+torch.cuda.device = lambda _: contextlib.nullcontext()
+preprocessing._BLOCK, preprocessing._BLURRED_ROWS = 32, 8
+calls = [
+    ("letterbox", (5, 5), "NCHW", 3),
+    ("crop", None, "NHWC", 3),
+    ("stretch", (7, 3), "NCHW", 1),
+]
+for mode, blur, layout, channels in calls:
+    values = normalised_bytes(MEAN[:channels], STD[:channels], channels, torch.float32)
+    recipe = Recipe((26, 19), mode, 114, channels == 3, blur, values, layout)
+    pictures = [image(31, 22, channels), image(9, 40, channels)]
+    found = preprocessing.run(pictures, recipe, torch.device("cpu"))
+    if layout == "NHWC":
+        found = found.permute(0, 3, 1, 2)
+    for own, picture in zip(found, pictures, strict=True):
+        wanted = expected(picture, (26, 19), mode, blur, swap=channels == 3)
+        assert np.array_equal(own.numpy(), wanted), (mode, blur, layout, channels)
+    print(mode, channels)
+"""
+
+
+def test_the_kernels_of_triton_in_its_interpreter() -> None:
+    pytest.importorskip("triton")
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    child = subprocess.run(
+        [sys.executable, "-c", INTERPRETED],
+        env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert child.returncode == 0, child.stderr
+    assert len(child.stdout.splitlines()) == 3
