@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import cv2
+import numpy as np
 import torch
 
 from devicecore.cv import batches, catalog
 from devicecore.cv.calling import device_for, function
 from devicecore.cv.policy import current_policy
+from devicecore.cv.quarantine import quarantine_reason
 from devicecore.cv.recipe import Layout, Recipe, normalised_bytes
 from devicecore.cv.tables import placement
-from devicecore.scope import current_device
+from devicecore.scope import current_device, device_scope
 from devicecore.transfer import as_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from devicecore.cv.tables.placement import Mode
+    from devicecore.device import Device
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 _Choice = TypeVar("_Choice", bound=str)
@@ -80,13 +84,48 @@ def preprocess(
     )
     device = device_for(given[0], current_device())
     there = torch.device(device.torch_device or "cpu")
-    if device.device_type in catalog.TRITON_TYPES and current_policy().label in {None, "triton"}:
+    if _is_fused(device, there, recipe):
         from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
 
-        if fused.fits(recipe, channels):
-            whole = images if getattr(images, "ndim", 0) == batches.BATCH_AXES else None
-            return fused.run(given if whole is None else whole, recipe, there)
+        whole = images if getattr(images, "ndim", 0) == batches.BATCH_AXES else given
+        return fused.run(whole, recipe, there)
     return torch.stack([one_after_another(each, recipe, there) for each in given])
+
+
+def _is_fused(device: Device, there: torch.device, recipe: Recipe) -> bool:
+    """Return whether there are kernels for all of it in one, which are right on this device."""
+    label = current_policy().label
+    if device.device_type not in catalog.TRITON_TYPES or label not in {None, "triton"}:
+        return False
+    from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
+
+    if not fused.fits(recipe):
+        return False
+    return not quarantine_reason("cv.preprocess[triton]", device, partial(_tested, there))
+
+
+def _tested(there: torch.device) -> str:
+    """Compare the kernels with the functions that they stand for, on the host.
+
+    Returns:
+        What is wrong, or an empty string.
+    """
+    from devicecore.cv.triton import preprocessing as fused  # as above
+
+    picture = np.random.default_rng(7).integers(0, 256, (45, 61, 3), np.uint8)
+    values = normalised_bytes(0.4, 0.3, 3, torch.float32)
+    for mode in placement.MODES:
+        for blur in (None, (5, 3)):
+            recipe = Recipe((32, 24), mode, 114, True, blur, values, "NCHW")
+            try:
+                found = fused.run([picture], recipe, there)[0].cpu()
+            except Exception as error:  # noqa: BLE001 - whatever it is, they do not work
+                return f"its self-test failed: {type(error).__name__}: {error}"
+            with device_scope("cpu"):
+                expected = one_after_another(picture, recipe, torch.device("cpu"))
+            if not torch.equal(found, expected):
+                return f"its self-test found other values than OpenCV's: {mode}, blur {blur}"
+    return ""
 
 
 def one_after_another(image: Any, recipe: Recipe, there: torch.device) -> torch.Tensor:

@@ -15,6 +15,8 @@ from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from devicecore.cv.operation import Operation
     from devicecore.device import Device
     from devicecore.kernels import Exactness
@@ -31,19 +33,23 @@ class Quarantine:
         self._lock = threading.RLock()
         rearm_after_fork(self)
 
-    def why_untrusted(self, operation: Operation, device: Device) -> str:
-        """Return what is wrong with a kernel on *device*, or an empty string; tests it once."""
-        key = (operation, device.name, device.attributes.incarnation, environment())
+    def reason(self, op: str, device: Device, test: Callable[[], str]) -> str:
+        """Return what is wrong with a kernel on *device*, or an empty string.
+
+        Args:
+            op: What it computes, with its label.
+            device: Where.
+            test: Called once for each device and environment; returns what is wrong.
+        """
+        key = (op, device.name, device.attributes.incarnation, environment())
         found = self._found.get(key)
         if found is None:
-            with self._lock:  # also reads, so that it is tested once
+            with self._lock:  # also while it is tested, so that it is tested once
                 found = self._found.get(key)
                 if found is None:
-                    found = self._found[key] = tested(operation, device)
+                    found = self._found[key] = test()
                     if found:
-                        default_ledger().record(
-                            f"cv2.{operation.name}[{operation.label}]", device.name, "CPU:0", found
-                        )
+                        default_ledger().record(op, device.name, "CPU:0", found)
         return found
 
     def after_fork(self) -> None:
@@ -52,7 +58,13 @@ class Quarantine:
 
 
 _quarantine = Quarantine()
-why_untrusted = _quarantine.why_untrusted
+quarantine_reason = _quarantine.reason
+
+
+def why_untrusted(operation: Operation, device: Device) -> str:
+    """Return what is wrong with a kernel on *device*, or an empty string; tests it once."""
+    op = f"cv2.{operation.name}[{operation.label}]"
+    return quarantine_reason(op, device, lambda: tested(operation, device))
 
 
 def tested(operation: Operation, device: Device) -> str:

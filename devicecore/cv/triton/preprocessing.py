@@ -26,9 +26,9 @@ _PLACED_ROWS = 2
 _BLURRED_ROWS = 28
 
 
-def fits(recipe: Recipe, channels: int) -> bool:
+def fits(recipe: Recipe) -> bool:
     """Return whether the kernels can do what is asked for."""
-    if channels not in {1, 3, 4}:
+    if len(recipe.values.host) not in {1, 3, 4}:  # channels
         return False
     if recipe.blur is None:
         return True
