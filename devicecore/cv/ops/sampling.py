@@ -10,6 +10,7 @@ from attrs import frozen
 
 from devicecore.cv.arguments import constant
 from devicecore.cv.environment import environment
+from devicecore.cv.ops.fusing import fused
 from devicecore.cv.ops.numbers import fma, saturated, unsigned_as_signed
 from devicecore.cv.ops.padding import padded
 from devicecore.cv.tables.borders import BORDERS, repeated
@@ -30,15 +31,6 @@ _FLAGS = {cv2.INTER_NEAREST: False, cv2.INTER_LINEAR: True, cv2.INTER_AREA: True
 # Places that do not fit into 32 bits are outside, before the first pixel.
 _UNCOUNTABLE = float(1 << 31)
 _OUTSIDE = -2.0
-
-
-def multiply_add(is_fused: bool) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the product of two tensors of float32 and the sum with a third one, as OpenCV has it.
-
-    Args:
-        is_fused: Whether the product is not rounded, as with AVX2.
-    """
-    return fma if is_fused else lambda a, b, c: a * b + c
 
 
 @frozen
@@ -78,11 +70,22 @@ class Sampler:
             return self._taps(images, x.round(), y.round(), (0,), (0,))[0]
         left, top = x.floor(), y.floor()
         across, down = (x - left)[..., None], (y - top)[..., None]
-        mixed = multiply_add(self.is_fused)
+        mixed = self._multiply_add(images.dtype)
         taps = [tap.to(torch.float32) for tap in self._taps(images, left, top, (0, 1), (0, 1))]
         upper = mixed(across, taps[1] - taps[0], taps[0])
         lower = mixed(across, taps[3] - taps[2], taps[2])
         return saturated(mixed(down, lower - upper, upper), images.dtype)
+
+    def _multiply_add(self, dtype: torch.dtype) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+        """Return the product of two tensors of float32 and the sum with a third, as OpenCV has it.
+
+        Args:
+            dtype: The images' type. What the quicker emulation may lose is lost again by rounding
+                to integers.
+        """
+        if not self.is_fused:
+            return unfused
+        return fused if dtype.is_floating_point else fma
 
     def _taps(
         self,
@@ -115,6 +118,11 @@ class Sampler:
             return (place + (step + 1)).clamp(0, length - 1).long()
         found: Tensor = repeated(place.long() + step, length, self.border)
         return found
+
+
+def unfused(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
+    """Return ``a * b + c`` of float32, rounded twice, as without AVX2."""
+    return a * b + c
 
 
 def _countable(places: Tensor) -> Tensor:

@@ -10,7 +10,8 @@ import torch
 
 from devicecore.cv.arguments import size, whole
 from devicecore.cv.operation import operation
-from devicecore.cv.ops.sampling import LARGEST, multiply_add, sampler
+from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.sampling import LARGEST, sampler, unfused
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.borders import BORDERS
 from devicecore.cv.tables.warping import is_bounded, source_matrix
@@ -110,25 +111,12 @@ def _places(
     across = torch.arange(width, dtype=torch.float32, device=device)
     down = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     at_once = width - width % _AT_ONCE[is_fused]
-    blocks = [
-        (_in_blocks, across[:at_once]),
-        (_one_by_one, across[at_once:]),
-    ]
-    found = [
-        torch.cat([place(row, x, down, is_fused=is_fused) for place, x in blocks], 1)[None]
-        for row in matrix.tolist()
-    ]
+    add = fused if is_fused else unfused
+    found = []
+    for a, b, c in matrix.tolist():
+        blocks = add(across[:at_once], a, down * b + c)
+        rest = add(across[at_once:], a, down * b) + c
+        found.append(torch.cat([blocks, rest], 1)[None])
     if len(found) == 2:
         return found[0], found[1]
     return found[0] / found[2], found[1] / found[2]
-
-
-def _in_blocks(row: list[float], x: Tensor, y: Tensor, *, is_fused: bool) -> Tensor:
-    a, b, c = row
-    start = y * b + c
-    return multiply_add(is_fused)(x, torch.full_like(x, a), start)
-
-
-def _one_by_one(row: list[float], x: Tensor, y: Tensor, *, is_fused: bool) -> Tensor:
-    a, b, c = row
-    return multiply_add(is_fused)(x, torch.full_like(x, a), y * b) + c

@@ -1,0 +1,85 @@
+"""`cv2.remap` on tensors of torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import torch
+
+from devicecore.cv.arguments import whole
+from devicecore.cv.operation import operation
+from devicecore.cv.ops.sampling import LARGEST, sampler
+from devicecore.cv.plan import Plan
+from devicecore.cv.tables.borders import BORDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicecore.cv.image import Image
+
+    Tensor = torch.Tensor
+
+_ACCURATE = frozenset({0, 1})  # OpenCV's ALGO_HINT_DEFAULT and ALGO_HINT_ACCURATE
+_RELATIVE = 32  # OpenCV's WARP_RELATIVE_MAP, which older versions have not
+
+
+def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind."""
+    chance = np.random.default_rng(5)
+    image = chance.integers(0, 256, (14, 19, 3), np.uint8)
+    plane = image[..., 0].astype(np.uint16) * 257
+    both = chance.uniform(-30, 50, (9, 21, 2)).astype(np.float32)
+    across, down = np.ascontiguousarray(both[..., 0]), np.ascontiguousarray(both[..., 1])
+    for flag in (cv2.INTER_NEAREST, cv2.INTER_LINEAR):
+        for border in sorted(BORDERS):
+            yield (image, across, down, flag), {"borderMode": border}
+        yield (plane, both, None, flag), {"borderValue": 300}
+        yield (image / np.float32(255), across, down, flag | _RELATIVE), {}
+
+
+@operation("src", "map1", "map2", examples=examples)
+def remap(
+    src: Image,
+    map1: Image,
+    map2: Image | None,
+    interpolation: int,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    borderMode: int = cv2.BORDER_CONSTANT,
+    borderValue: Any = None,
+    hint: int = 0,
+) -> Plan | None:
+    """Plan one call of ``cv2.remap``; its maps hold finite numbers that fit into 32 bits.
+
+    What OpenCV makes of others depends on the place in the row; here they are outside, before the
+    first pixel.
+    """
+    flags = whole(interpolation)
+    read = sampler(src, flags & ~_RELATIVE, whole(borderMode), borderValue)
+    if read is None or whole(hint) not in _ACCURATE or not _are_maps(map1, map2):
+        return None
+    is_relative = bool(flags & _RELATIVE)
+
+    def run(images: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
+        x, y = first[..., 0], first[..., 1] if second is None else second[..., 0]
+        if is_relative:
+            _, height, width = x.shape
+            x = x + torch.arange(width, dtype=x.dtype, device=x.device)
+            y = y + torch.arange(height, dtype=y.dtype, device=y.device)[:, None]
+        return read.read(images, x, y)
+
+    return Plan(run)
+
+
+def _are_maps(first: Image, second: Image | None) -> bool:
+    """Return whether there is a column and a row in float32 for each pixel of a result."""
+    if first.dtype != "float32" or not first.pixels or max(first.size) > LARGEST:
+        return False
+    if second is None:
+        return first.channels == 2
+    return (
+        second.dtype == "float32"
+        and (first.channels, second.channels) == (1, 1)
+        and (first.size == second.size)
+    )
