@@ -147,8 +147,9 @@ def _lookup(wanted: DeviceName, adapters: tuple[Adapter, ...]) -> Device:
             return foreign
         raise
     if wanted.index is None and kind != found.device_type:  # the first of a class
-        index = current_index(found.device_type, adapters)
-        if index not in {None, found.parsed_name.index}:
+        memory = found.memory_device
+        index = current_index(memory.device_type, adapters)
+        if index not in {None, memory.parsed_name.index}:
             return runtime.device(found.parsed_name.with_index(index))
     return found
 
@@ -160,8 +161,11 @@ def current_index(device_type: str, adapters: tuple[Adapter, ...]) -> int | None
 
 
 def card_of(device: Device, adapters: tuple[Adapter, ...]) -> tuple[str, int | None] | None:
-    """Return which card of *device*'s type is current; None where none ever is."""
-    kind = device.device_type
+    """Return which card is current, of the type on whose memory *device* computes.
+
+    None where no framework has such.
+    """
+    kind = device.memory_device.device_type
     return (kind, current_index(kind, adapters)) if kind in _CARDS else None
 
 

@@ -139,19 +139,24 @@ class Cards(Adapter):
 
 
 def test_another_card_that_is_made_current_is_found() -> None:
+    """By the name of its type, and by the class of a session's device that computes on it."""
     cards = [Device(f"{LOCAL_TASK}/device:ROCM:{index}", device_class="GPU") for index in range(2)]
-    default_manager().add_devices(cards)
-    framework = Cards()
-    now = (framework,)
+    sessions = [Device(f"{LOCAL_TASK}/device:SOME:{index}", device_class="NPU") for index in (0, 1)]
+    for session, card in zip(sessions, cards, strict=True):
+        session.link_memory(card)
+    default_manager().add_devices([*cards, *sessions])
     try:
-        first = look(DeviceName(device_type="ROCM"), None, OUTSIDE, now)
-        assert first.device is cards[0]
-        assert is_still_true(first, OUTSIDE, now)
-        framework.now = 1
-        assert not is_still_true(first, OUTSIDE, now)
-        assert look(DeviceName(device_type="ROCM"), None, OUTSIDE, now).device is cards[1]
+        for kind, devices in (("ROCM", cards), ("NPU", sessions)):
+            name, framework = DeviceName(device_type=kind), Cards()
+            now = (framework,)
+            first = look(name, None, OUTSIDE, now)
+            assert first.device is devices[0]
+            assert is_still_true(first, OUTSIDE, now)
+            framework.now = 1
+            assert not is_still_true(first, OUTSIDE, now)
+            assert look(name, None, OUTSIDE, now).device is devices[1]
     finally:
-        default_manager().remove_devices(cards)
+        default_manager().remove_devices([*sessions, *cards])
 
 
 @pytest.mark.usefixtures("registered")
