@@ -30,7 +30,6 @@ TORCH: Mapping[str, str] = {
     "merge": "channels",
     "extractChannel": "channels",
     "insertChannel": "channels",
-    "mixChannels": "channels",
     "add": "arithmetic",
     "subtract": "arithmetic",
     "multiply": "arithmetic",

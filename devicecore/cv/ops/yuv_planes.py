@@ -1,0 +1,65 @@
+"""Conversions of YUV 4:2:0, in which four pixels share their chroma, to BGR or RGB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from devicecore.cv.ops.pixels import as_bytes, channels_asked, pixels
+from devicecore.cv.plan import Plan
+
+if TYPE_CHECKING:
+    from devicecore.cv.image import Image
+
+    Tensor = torch.Tensor
+
+# BT.601 for television, in parts of 2**20: what luma, and the chroma of blue and of red, add.
+_BITS = 20
+_LUMA, _BLACK = 1220542, 16
+_U_TO_BLUE, _U_TO_GREEN, _V_TO_GREEN, _V_TO_RED = 2116026, -409993, -852492, 1673527
+
+
+def from_planes(src: Image, blue: int, asked: int, default: int, layout: str) -> Plan | None:
+    """Plan a conversion of a luma plane with the chroma below it."""
+    channels = channels_asked(asked, default)
+    if not _is_whole(src) or channels is None:
+        return None
+    height, width = src.height // 3 * 2, src.width
+
+    def run(images: Tensor) -> Tensor:
+        luma = images[:, :height, :, 0].to(torch.int32).sub_(_BLACK).clamp_(min=0).mul_(_LUMA)
+        # A pair of rows, and in them a pair of columns, for each value of chroma.
+        cells = luma.view(len(images), height // 2, 2, width // 2, 2)
+        u, v = _chroma(images[:, height:, :, 0].to(torch.int32) - 128, layout)
+        half = 1 << (_BITS - 1)
+        shares = (u * _U_TO_BLUE, u * _U_TO_GREEN + v * _V_TO_GREEN, v * _V_TO_RED)
+        found = (
+            as_bytes((cells + (share + half)[:, :, None, :, None]) >> _BITS).view(luma.shape)
+            for share in shares
+        )
+        return pixels(tuple(found), blue, channels)
+
+    return Plan(run)
+
+
+def luma_plane(src: Image) -> Plan | None:
+    """Plan a conversion to gray: the luma as it is."""
+    if not _is_whole(src):
+        return None
+    height = src.height // 3 * 2
+    return Plan(lambda images: images[:, :height].clone(memory_format=torch.contiguous_format))
+
+
+def _is_whole(src: Image) -> bool:
+    return src.dtype == "uint8" and src.channels == 1 and not src.height % 3 and not src.width % 2
+
+
+def _chroma(below: Tensor, layout: str) -> tuple[Tensor, Tensor]:
+    """Return U and V, each with half the rows and half the columns of luma."""
+    count, rows, width = below.shape
+    if layout.startswith("NV"):
+        first, second = below.reshape(count, rows, width // 2, 2).unbind(-1)
+    else:
+        first, second = below.reshape(count, 2, rows, width // 2).unbind(1)
+    return (first, second) if layout in {"NV12", "I420"} else (second, first)
