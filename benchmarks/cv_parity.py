@@ -31,7 +31,7 @@ def differences(found: Any, expected: Any) -> tuple[float, int, int]:
             sum(each[2] for each in parts),
         )
     found, expected = np.asarray(found), np.asarray(expected)
-    same = np.equal(found, expected) | ((found != found) & (expected != expected))
+    same = np.isclose(found, expected, rtol=0, atol=0, equal_nan=True)
     with np.errstate(invalid="ignore"):
         off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
     return float(off.max(initial=0, where=~same)), int((~same).sum()), off.size

@@ -1,0 +1,136 @@
+"""`devicecore.cv` on a real CUDA card: OpenCV's pixels from every kernel, and where results lie."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from devicecore import cv, default_ledger, device_scope
+from devicecore.device_factory import default_registry
+from devicecore.errors import ScopeError
+
+torch = pytest.importorskip("torch")
+cv2 = pytest.importorskip("cv2")
+
+from devicecore.cv import catalog  # noqa: E402 - like the others
+from devicecore.cv.quarantine import tested  # noqa: E402 - it imports torch
+from devicecore.runtime import default_runtime  # noqa: E402 - like the others
+from tests.cv.differential import compare, image  # noqa: E402 - it imports torch
+from tests.cv.test_preprocess import MEAN, STD, expected  # noqa: E402 - the same
+
+if TYPE_CHECKING:
+    from devicecore.device import Device
+
+pytestmark = pytest.mark.hardware
+
+
+@pytest.fixture
+def card() -> Device:
+    """The first card, live for torch."""
+    registry = default_registry()
+    found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
+    if not found.is_live:
+        pytest.skip(f"CUDA for torch is {found.state}: {found.reason}")
+    return default_runtime().device("cuda:0", "torch")
+
+
+@pytest.mark.parametrize("name", sorted(catalog.TORCH))
+def test_every_kernel_keeps_its_promises(card: Device, name: str) -> None:
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    assert tested(operation, card) == ""
+
+
+@pytest.mark.parametrize("flag", range(7))
+def test_resize_of_any_size(card: Device, flag: int) -> None:
+    chance = np.random.default_rng(flag)
+    for _ in range(12):
+        height, width, high, wide = map(int, chance.integers(1, 700, 4))
+        picture = image(height, width, int(chance.integers(1, 5)))
+        compare("resize", picture, (wide, high), interpolation=flag, device="cuda:0")
+
+
+def test_large_images_keep_their_promises(card: Device) -> None:
+    picture = image(1080, 1920)
+    spin = cv2.getRotationMatrix2D((900, 500), 17, 1.1)
+    tilt = np.array([[1.02, 0.05, -9], [-0.03, 0.98, 14], [2e-5, -1e-5, 1]])
+    calls: list[tuple[str, tuple[Any, ...]]] = [
+        ("GaussianBlur", (picture, (11, 11), 2.5)),
+        ("warpAffine", (picture, spin, (1920, 1080))),
+        ("warpPerspective", (picture, tilt, (1280, 720))),
+        ("cvtColor", (picture, cv2.COLOR_BGR2HSV)),
+        ("cvtColor", (picture, cv2.COLOR_BGR2GRAY)),
+        ("cvtColor", (picture, cv2.COLOR_BGR2Lab)),
+        ("addWeighted", (picture, 0.7, picture[::-1], 0.3, 3.5)),
+        ("medianBlur", (picture, 5)),
+        ("filter2D", (picture, -1, np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32))),
+        ("copyMakeBorder", (picture, 5, 6, 7, 8, cv2.BORDER_REFLECT_101)),
+    ]
+    for name, args in calls:
+        compare(name, *args, device="cuda:0")
+
+
+def test_arrays_come_back_and_tensors_stay(card: Device) -> None:
+    picture = image(60, 80)
+    wanted = cv2.resize(picture, (40, 30))
+    with device_scope("cuda:0"), default_ledger().limited_to(0), cv.strict():
+        found = cv.resize(picture, (40, 30))
+        assert isinstance(found, np.ndarray)
+        assert np.array_equal(found, wanted)
+        several = cv.resize([picture, picture[:20]], (40, 30))
+        assert np.array_equal(several[0], wanted)
+    there = cv.resize(torch.from_numpy(picture).cuda(), (40, 30))
+    assert there.is_cuda
+    assert np.array_equal(there.cpu().numpy(), wanted)
+
+
+def test_a_tensor_on_another_device_than_the_scope(card: Device) -> None:
+    with device_scope("cpu"), pytest.raises(ScopeError, match="CUDA"):
+        cv.resize(torch.zeros(8, 8, 3, dtype=torch.uint8, device="cuda:0"), (4, 4))
+
+
+def test_what_has_no_kernel_is_in_the_ledger(card: Device) -> None:
+    picture = image(30, 40)
+    before = default_ledger().total
+    with device_scope("cuda:0"):
+        found = cv.resize(picture, (20, 10), interpolation=cv2.INTER_CUBIC)
+    assert np.array_equal(found, cv2.resize(picture, (20, 10), interpolation=cv2.INTER_CUBIC))
+    assert default_ledger().total == before + 1
+
+
+def test_preprocess_is_fused_and_exact(card: Device) -> None:
+    chance = np.random.default_rng(2)
+    modes = ("letterbox", "stretch", "crop")
+    for mode, blur in itertools.product(modes, (None, (5, 5), (7, 3))):
+        sizes = chance.integers(20, 900, (4, 2))
+        pictures = [image(int(height), int(width)) for height, width in sizes]
+        with device_scope("cuda:0"), cv.using("triton"):
+            found = cv.preprocess(
+                pictures,
+                (224, 160),
+                mode=mode,  # type: ignore[arg-type] # one of the three
+                blur=blur,
+                color=cv2.COLOR_BGR2RGB,
+                mean=MEAN,
+                std=STD,
+            )
+        assert found.is_cuda
+        for own, picture in zip(found.cpu().numpy(), pictures, strict=True):
+            assert np.array_equal(own, expected(picture, (224, 160), mode, blur, swap=True))
+    # The self-test of the fused kernels has not sent them to quarantine.
+    assert not [move for move in default_ledger().moves() if "preprocess" in move.op]
+
+
+def test_frames_may_be_changed_as_soon_as_they_are_given(card: Device) -> None:
+    frame = image(480, 640)
+    wanted = expected(frame, (64, 64), "stretch")
+    results = []
+    with device_scope("cuda:0"):
+        for _ in range(20):
+            given = frame.copy()
+            results.append(cv.preprocess(given, 64, mode="stretch", mean=MEAN, std=STD))
+            given[:] = 0
+    assert all(np.array_equal(each[0].cpu().numpy(), wanted) for each in results)
