@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 def run(code: str, needs: str, **variables: str) -> None:
     """Run code in a process of its own: frameworks do not all like to be in one."""
     if not installed(needs):
-        pytest.skip(f"{needs} is not installed")
+        pytest.skip(f"{needs} is not installed here; `make test-frameworks` has it")
     path = [str(ROOT), str(ROOT / "factories"), *sys.path]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", f"import sys; sys.path[:] = {path!r}\n{code}"],
@@ -188,7 +188,7 @@ else:
 def test_paddle_on_hardware_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paddle's names of types count case, ours do not."""
     if not installed("paddle"):
-        pytest.skip("paddle is not installed")
+        pytest.skip("paddle is not installed here; `make test-frameworks` has it")
     monkeypatch.setenv("CUSTOM_DEVICE_ROOT", str(tmp_path))
     load_fake_device(tmp_path)
     code = """

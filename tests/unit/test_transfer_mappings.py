@@ -1,13 +1,15 @@
-"""Mappings that are no dicts: read if they hold their values, left alone if they load them."""
+"""Mappings that are no dicts: read if they hold their values, left alone if they load them; views."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from devicecore.errors import TransferError
 from devicecore.transfer import tensors_to_device
 
 torch = pytest.importorskip("torch")
@@ -123,3 +125,22 @@ def test_mappings_that_read_their_values_in_other_ways() -> None:
     moved = tensors_to_device({"rows": rows}, "meta")["rows"]
     assert [each.device.type for each in moved.values()] == ["meta", "meta"]
     assert rows[0].device.type == "cpu"
+
+
+class OwnDict(dict[str, Any]):
+    """A dict of another class."""
+
+
+def test_a_read_only_view_stays_one_of_the_same_mapping() -> None:
+    data = OwnDict(a=t())
+    shown, moved = tensors_to_device([MappingProxyType(data), data], "meta")
+    assert type(moved) is OwnDict
+    moved["b"] = 1
+    assert shown["b"] == 1
+    own: dict[str, Any] = {"a": t()}
+    own["own"] = MappingProxyType(own)
+    moved = tensors_to_device(own, "meta")
+    assert moved["own"]["own"]["a"] is moved["a"]
+    with pytest.raises(TransferError) as caught:
+        tensors_to_device([MappingProxyType({"net": torch.nn.Linear(1, 1)})], "meta")
+    assert caught.value.path == "data[0]['net']"
