@@ -26,6 +26,7 @@ FROM_SPACES = [f"{space}2{order}" for order in ("BGR", "RGB") for space in SPACE
 TO_GRAY = [f"{order}2GRAY" for order in ALPHAS]
 FROM_GRAY = [f"GRAY2{order}" for order in ALPHAS]
 TO_FULL = [f"{order}2HSV_FULL" for order in ("BGR", "RGB")]
+TO_PLANES = [f"{order}2YUV_{kind}" for order in ALPHAS for kind in ("I420", "YV12")]
 PLANES = [f"YUV2{order}_{kind}" for order in ALPHAS for kind in ("I420", "YV12", "NV12", "NV21")]
 
 # Widths on both sides of what OpenCV computes with vectors.
@@ -118,6 +119,13 @@ def test_planes_to_colours_are_exact(name: str, third: int, half: int, asked: in
     assert compare("cvtColor", picture, cv2.COLOR_YUV2GRAY_420) == "exact"
 
 
+@pytest.mark.parametrize("name", TO_PLANES)
+@given(st.integers(1, 20), st.integers(1, 20), st.sampled_from([3, 4]))
+def test_colours_to_planes_are_exact(name: str, high: int, wide: int, channels: int) -> None:
+    picture = image(2 * high, 2 * wide, channels)
+    assert compare("cvtColor", picture, code_of(name)) == "exact"
+
+
 @pytest.mark.parametrize(
     ("shape", "code", "asked"),
     [
@@ -138,6 +146,8 @@ def test_planes_to_colours_are_exact(name: str, third: int, half: int, asked: in
         ((7, 8), cv2.COLOR_YUV2BGR_I420, 0),
         ((6, 7), cv2.COLOR_YUV2BGR_NV12, 0),
         ((6, 8, 3), cv2.COLOR_YUV2BGR_NV12, 0),
+        ((5, 8, 3), cv2.COLOR_BGR2YUV_I420, 0),
+        ((6, 7, 3), cv2.COLOR_BGR2YUV_YV12, 0),
     ],
 )
 def test_calls_for_opencv_to_judge(shape: tuple[int, ...], code: Any, asked: Any) -> None:

@@ -25,19 +25,22 @@ if TYPE_CHECKING:
     Conversion = Callable[[Image, int], Plan | None]
 
 _ORDERS = {"BGR": BLUE_FIRST, "RGB": BLUE_LAST}
-# Each call of these reads a table of all colours, which OpenCV itself has filled.
-_BY_TABLE = ("2Luv", "Luv2", "Lab2")
+# Before its first call of one of these, OpenCV computes tables for half a second.
+_SLOW_AT_FIRST = ("Lab", "Luv")
 
 
 def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Yield a small call of each code, but of those that are tables of OpenCV's own answers."""
+    """Yield small calls of the codes that OpenCV answers at once."""
     chance = np.random.default_rng(6)
     for name, code in _NAMES.items():
-        if any(each in name for each in _BY_TABLE):
+        if any(each in name for each in _SLOW_AT_FIRST):
             continue
-        for channels in (0, 2, 3, 4):
-            shape = (6, 44, channels) if channels else (6, 44)
-            yield (chance.integers(0, 256, shape, np.uint8), code), {}
+        source = name.split("2", maxsplit=1)[0]
+        if source == "GRAY" or name in _OF_PLANES:
+            shape: tuple[int, ...] = (6, 44)
+        else:
+            shape = (6, 44, 4 if source in {"BGRA", "RGBA"} else 3)
+        yield (chance.integers(0, 256, shape, np.uint8), code), {}
 
 
 @operation("src", examples=examples)
@@ -117,6 +120,9 @@ def _of_order(order: str, blue: int) -> Iterator[tuple[str, Conversion]]:
                 yuv_planes.from_planes, blue=blue, default=3 + len(alpha), layout=layout
             )
             yield f"YUV2{order}{alpha}_{layout}", planner
+        for layout in ("I420", "YV12"):
+            planner = _one_way(yuv_planes.to_planes, blue=blue, layout=layout)
+            yield f"{order}{alpha}2YUV_{layout}", planner
 
 
 def _all() -> Iterator[tuple[str, Conversion]]:
@@ -128,4 +134,5 @@ def _all() -> Iterator[tuple[str, Conversion]]:
 
 _NAMED = dict(_all())
 _NAMES = {name: getattr(cv2, f"COLOR_{name}") for name in _NAMED}
+_OF_PLANES = {name for name in _NAMES if name.startswith("YUV2") and "_" in name}
 _CONVERSIONS: dict[int, Conversion] = {_NAMES[name]: each for name, each in _NAMED.items()}

@@ -14,12 +14,13 @@ import torch
 
 from devicecore.cv.environment import environment
 from devicecore.cv.ops.fusing import fused
-from devicecore.cv.ops.pixels import as_bytes, channels_asked, colours, has_colours
+from devicecore.cv.ops.pixels import as_bytes, channels_asked, colours, has_colours, read
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 
 if TYPE_CHECKING:
     from devicecore.cv.image import Image
+    from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
 
@@ -44,10 +45,10 @@ def to_hsv(src: Image, blue: int, *, is_full: bool) -> Plan | None:
         blues, green, red = colours(images, blue)
         value = torch.maximum(torch.maximum(blues, green), red)
         spread = value - torch.minimum(torch.minimum(blues, green), red)
-        saturation = (spread * saturations.on(images)[value] + _HALF) >> _BITS
+        saturation = (spread * read(saturations.on(images), value) + _HALF) >> _BITS
         others = torch.where(value == green, blues - red + 2 * spread, red - green + 4 * spread)
         way = torch.where(value == red, green - blues, others)
-        hue = (way * hues.on(images)[spread] + _HALF) >> _BITS
+        hue = (way * read(hues.on(images), spread) + _HALF) >> _BITS
         hue = torch.where(hue < 0, hue + circle, hue)
         return as_bytes(torch.stack((hue, saturation, value), -1))
 
@@ -87,7 +88,7 @@ def from_hsv(src: Image, blue: int, asked: int, *, is_full: bool) -> Plan | None
             whole[:, :, :with_vectors] = found[:, :, :with_vectors].trunc()
         return _opaque(as_bytes(whole), channels)
 
-    return Plan(run, "lsb1" if uses_ipp else "exact")
+    return Plan(run, "lsb1" if uses_ipp else _promise())
 
 
 def to_hls(src: Image, blue: int, *, is_full: bool) -> Plan | None:
@@ -133,7 +134,7 @@ def to_hls(src: Image, blue: int, *, is_full: bool) -> Plan | None:
         )
         return as_bytes(found.round_())
 
-    return Plan(run)
+    return Plan(run, _promise())
 
 
 def from_hls(src: Image, blue: int, asked: int, *, is_full: bool) -> Plan | None:
@@ -155,7 +156,12 @@ def from_hls(src: Image, blue: int, asked: int, *, is_full: bool) -> Plan | None
         return _opaque(as_bytes(found.round_()), channels)
 
     # Of a whole byte of hues, IPP and fused vectors round some colours to the other side.
-    return Plan(run, "lsb1" if is_full else "exact")
+    return Plan(run, "lsb1" if is_full else _promise())
+
+
+def _promise() -> Exactness:
+    """Return what is promised where vectors and what is fused in them decide about roundings."""
+    return "exact" if environment().is_x86 else "lsb1"
 
 
 def _sector(sixths: Tensor) -> tuple[Tensor, Tensor]:
@@ -168,7 +174,7 @@ def _picked(values: tuple[Tensor, ...], sector: Tensor, blue: int) -> Tensor:
     places = _SECTORS.on(sector)
     if blue:
         places = places.flip(1)
-    return torch.stack(values, -1).gather(-1, places[sector])
+    return torch.stack(values, -1).gather(-1, read(places, sector))
 
 
 def _opaque(found: Tensor, channels: int) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 
 from devicecore.cv.environment import Environment, environment
 from devicecore.cv.native import original
-from devicecore.cv.ops.pixels import as_bytes, channels_asked, colours, has_colours, pixels
+from devicecore.cv.ops.pixels import as_bytes, channels_asked, colours, has_colours, pixels, read
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.tables.lab import cube_roots, linear_light
@@ -42,12 +42,12 @@ def to_lab(src: Image, blue: int) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         table, root_of = light.on(images), roots.on(images)
-        planes = [table[plane] for plane in colours(images, blue)]
+        planes = [read(table, plane) for plane in colours(images, blue)]
         sums = (
             planes[0] * shares[0] + planes[1] * shares[1] + planes[2] * shares[2]
             for shares in _WEIGHTS
         )
-        x, y, z = (root_of[(each + 2048) >> 12] for each in sums)
+        x, y, z = (read(root_of, (each + 2048) >> 12) for each in sums)
         half = 1 << (_BITS - 1)
         middle = (128 << _BITS) + half
         lightness = (y * _LIGHTNESS + (_DARKEST + half)) >> _BITS
@@ -84,8 +84,7 @@ def from_space(src: Image, blue: int, asked: int, space: str) -> Plan | None:
 
 def _looked_up(table: Tensor, values: tuple[Tensor, ...]) -> Tensor:
     first, second, third = values
-    index = first | (second << 8) | (third << 16)
-    return table.index_select(0, index.flatten()).view(*index.shape, 3)
+    return read(table, first | (second << 8) | (third << 16))
 
 
 @cache

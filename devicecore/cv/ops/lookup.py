@@ -12,6 +12,7 @@ from devicecore.cv.native import original
 from devicecore.cv.operation import operation
 from devicecore.cv.ops import colour_spaces
 from devicecore.cv.ops.numbers import MOVABLE, unsigned_as_signed
+from devicecore.cv.ops.pixels import read
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 
@@ -101,8 +102,7 @@ def _read(table: np.ndarray[Any, Any]) -> Run:
         index = images.int()
         if len(values) > _ENTRIES:
             index += starts.on(images)
-        found = unsigned_as_signed(values).index_select(0, index.reshape(-1))
-        return found.view(values.dtype).view(images.shape)
+        return read(unsigned_as_signed(values), index).view(values.dtype)
 
     return run
 
@@ -111,8 +111,6 @@ def _coloured(colours: np.ndarray[Any, Any]) -> Run:
     table = Table(np.ascontiguousarray(colours))
 
     def run(images: torch.Tensor) -> torch.Tensor:
-        values = table.on(images)
-        found = values.index_select(0, images.int().reshape(-1))
-        return found.view(*images.shape[:3], values.shape[1])
+        return read(table.on(images), images[..., 0].int())
 
     return run

@@ -45,3 +45,8 @@ def pixels(found: tuple[Tensor, ...], blue: int, channels: int) -> Tensor:
 def as_bytes(x: Tensor) -> Tensor:
     """Return whole numbers as bytes, cut to what they hold."""
     return x.clamp_(0, 255).to(torch.uint8)
+
+
+def read(table: Tensor, index: Tensor) -> Tensor:
+    """Return the rows of a table that whole numbers of any axes name."""
+    return table.index_select(0, index.reshape(-1)).view(*index.shape, *table.shape[1:])
