@@ -1,4 +1,4 @@
-"""Mappings that are no dicts: read if they hold their values, left alone if they load them; views."""
+"""Mappings that are no dicts: read if they hold their values, left alone if they load them."""
 
 from __future__ import annotations
 
