@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from devicecore.device import Device
 
 
+# The devices of tensors; finding one by its name takes longer than launching a kernel.
+_owners: dict[Any, Device] = {}
+
+
 @functools.cache
 def function(name: str) -> Callable[..., Any]:
     """Return the function of `devicecore.cv` that is called as one of OpenCV's."""
@@ -93,7 +97,9 @@ def device_for(image: Any, current: Device) -> Device:
     """
     if not _is_tensor(image):
         return current if current.torch_device is not None else current.memory_device
-    found = default_runtime().device(str(image.device), "torch")
+    found = _owners.get(image.device)
+    if found is None or found.gone:
+        found = _owners[image.device] = default_runtime().device(str(image.device), "torch")
     if innermost.get() is not OUTSIDE and current.memory_device is not found:
         msg = (
             f"a tensor on {found.name} is computed there, and the scope is of {current.name}; "

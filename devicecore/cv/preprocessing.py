@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import cv2
@@ -11,7 +11,7 @@ import torch
 
 from devicecore.cv import batches, catalog
 from devicecore.cv.calling import device_for, function
-from devicecore.cv.policy import current_policy
+from devicecore.cv.policy import current_policy, using
 from devicecore.cv.quarantine import quarantine_reason
 from devicecore.cv.recipe import Layout, Recipe, normalised_bytes
 from devicecore.cv.tables import placement
@@ -70,26 +70,52 @@ def preprocess(
         ValueError: An argument has no such meaning.
         ScopeError: A tensor is on another device than the scope names.
     """
-    given = list(images) if batches.is_batch("preprocess", images) else [images]
-    channels = _channels(given)
-    kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
-    recipe = Recipe(
-        canvas=(size, size) if isinstance(size, int) else (int(size[0]), int(size[1])),
-        mode=_one_of("mode", mode, placement.MODES),
-        border=border,
-        is_swapped=_is_swapped(color, channels),
-        blur=(blur, blur) if isinstance(blur, int) else blur,
-        values=normalised_bytes(_key(mean), _key(std), channels, kind),
-        layout=_one_of("layout", layout, get_args(Layout)),
+    whole = getattr(images, "ndim", 0) == batches.BATCH_AXES
+    given: Sequence[Any] = images if whole or batches.is_batch("preprocess", images) else [images]
+    recipe = _recipe(
+        size if isinstance(size, int) else tuple(size),
+        mode,
+        color,
+        blur if blur is None or isinstance(blur, int) else tuple(blur),
+        _key(mean),
+        _key(std),
+        layout,
+        dtype,
+        border,
+        _channels(given[:1] if whole else given),
     )
     device = device_for(given[0], current_device())
     there = torch.device(device.torch_device or "cpu")
     if _is_fused(device, there, recipe):
         from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
 
-        whole = images if getattr(images, "ndim", 0) == batches.BATCH_AXES else given
-        return fused.run(whole, recipe, there)
+        return fused.run(given, recipe, there)
     return torch.stack([one_after_another(each, recipe, there) for each in given])
+
+
+@lru_cache(maxsize=256)
+def _recipe(
+    size: int | tuple[int, int],
+    mode: Mode,
+    color: int | None,
+    blur: int | tuple[int, int] | None,
+    mean: float | tuple[float, ...],
+    std: float | tuple[float, ...],
+    layout: Layout,
+    dtype: Dtype,
+    border: int,
+    channels: int,
+) -> Recipe:
+    kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
+    return Recipe(
+        canvas=(size, size) if isinstance(size, int) else (int(size[0]), int(size[1])),
+        mode=_one_of("mode", mode, placement.MODES),
+        border=border,
+        is_swapped=_is_swapped(color, channels),
+        blur=(blur, blur) if isinstance(blur, int) else blur,
+        values=normalised_bytes(mean, std, channels, kind),
+        layout=_one_of("layout", layout, get_args(Layout)),
+    )
 
 
 def _is_fused(device: Device, there: torch.device, recipe: Recipe) -> bool:
@@ -121,7 +147,7 @@ def _tested(there: torch.device) -> str:
                 found = fused.run([picture], recipe, there)[0].cpu()
             except Exception as error:  # noqa: BLE001 - whatever it is, they do not work
                 return f"its self-test failed: {type(error).__name__}: {error}"
-            with device_scope("cpu"):
+            with device_scope("cpu"), using("native"):
                 expected = one_after_another(picture, recipe, torch.device("cpu"))
             if not torch.equal(found, expected):
                 return f"its self-test found other values than OpenCV's: {mode}, blur {blur}"

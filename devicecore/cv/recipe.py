@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 Layout = Literal["NCHW", "NHWC"]
 
 
-@frozen
+@frozen(eq=False)
 class Recipe:
     """What is done with every image.
 
@@ -40,7 +39,6 @@ class Recipe:
     layout: Layout
 
 
-@lru_cache(maxsize=64)
 def normalised_bytes(
     mean: float | tuple[float, ...],
     std: float | tuple[float, ...],

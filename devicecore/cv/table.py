@@ -25,7 +25,10 @@ class Table:
 
     def on(self, like: torch.Tensor) -> torch.Tensor:
         """Return them on the device of *like*."""
-        device = like.device
+        return self.there(like.device)
+
+    def there(self, device: torch.device) -> torch.Tensor:
+        """Return them on *device*."""
         found = self._there.get(device)
         if found is None:
             found = self._there[device] = torch.as_tensor(self.host, device=device)

@@ -34,12 +34,17 @@ class Uploader:
         done; others go through a ring of page-locked buffers, and may be changed at once.
         """
         current = torch.cuda.current_stream(self._device)
-        with torch.cuda.stream(self._stream):
+        # Set by hand: the context manager takes as long as the copy's launch.
+        torch.cuda.set_stream(self._stream)
+        try:
             if image.is_pinned():
                 there = image.to(self._device, non_blocking=True)
             else:
                 there = self._through_ring(image)
-            current.wait_stream(self._stream)
+            copied = self._stream.record_event()
+        finally:
+            torch.cuda.set_stream(current)
+        current.wait_event(copied)
         there.record_stream(current)
         return there
 
@@ -49,7 +54,7 @@ class Uploader:
         if done is not None:
             done.synchronize()
         if buffer is None or buffer.numel() < image.nbytes:
-            buffer = torch.empty(image.nbytes, dtype=torch.uint8, pin_memory=True)
+            buffer = torch.empty(image.nbytes, dtype=torch.uint8, device="cpu", pin_memory=True)
         staged = buffer[: image.nbytes].view(image.dtype).view(image.shape)
         staged.copy_(image)
         there = staged.to(self._device, non_blocking=True)

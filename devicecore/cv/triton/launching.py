@@ -4,41 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    import torch
+
 # Triton compiles a kernel for pointers that are so aligned, and another one for all others.
 _ALIGNMENT = 16
-_handles: dict[Hashable, Any] = {}
+_launchers: dict[Hashable, Any] = {}
 
 
 def launch(
-    kernel: Any, grid: tuple[int, int, int], args: Sequence[Any], constants: Mapping[str, Any]
+    kernel: Any,
+    grid: tuple[int, int, int],
+    args: Sequence[Any],
+    constants: Mapping[str, Any],
+    key: Hashable,
 ) -> None:
     """Launch *kernel* on the current stream of the current device.
 
     Finding out which compiled kernel fits takes longer than the launch itself, so it is done once
-    for all arguments that are no tensors, and for each alignment of those that are.
+    for each *key*.
 
     Args:
         kernel: A function that Triton compiles.
         grid: How many programs along each axis.
         args: Its arguments.
         constants: Those that it is compiled for, in its order.
+        key: Everything that the grid, the constants and the arguments follow from, but for where
+            tensors lie; see `aligned`.
     """
-    key = (
-        kernel,
-        *constants.values(),
-        *(_kind(each) if isinstance(each, torch.Tensor) else each for each in args),
-    )
-    handle = _handles.get(key)
-    if handle is None:  # also always where Triton interprets
-        _handles[key] = kernel[grid](*args, **constants)
-    else:
-        handle[grid](*args, *constants.values())
+    launcher = _launchers.get(key)
+    if launcher is not None:
+        launcher(*args, *constants.values())
+        return
+    handle = kernel[grid](*args, **constants)
+    if handle is not None:  # None where Triton interprets
+        _launchers[key] = handle[grid]
 
 
-def _kind(tensor: torch.Tensor) -> Hashable:
-    return tensor.dtype, tensor.device, tensor.data_ptr() % _ALIGNMENT == 0
+def aligned(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor lies where Triton's faster kernels can read it."""
+    return tensor.data_ptr() % _ALIGNMENT == 0

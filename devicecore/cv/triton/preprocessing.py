@@ -13,7 +13,7 @@ from devicecore.cv.table import Table
 from devicecore.cv.tables import placement
 from devicecore.cv.tables.gaussian import fixed_weights
 from devicecore.cv.triton.kernels import preprocessing as kernels
-from devicecore.cv.triton.launching import launch
+from devicecore.cv.triton.launching import aligned, launch
 from devicecore.cv.uploading import uploader_of
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def run(images: Any, recipe: Recipe, device: torch.device) -> torch.Tensor:
         recipe: What is done with each.
         device: Where.
     """
-    if not isinstance(images, list):
-        return _run([(0, _batch_on(images, device))], len(images), recipe, device)
-    on_device = ((place, _batch_on(image, device)) for place, image in enumerate(images))
-    return _run(on_device, len(images), recipe, device)
+    parts = enumerate(images) if isinstance(images, (list, tuple)) else [(0, images)]
+    # One after the other, so that one is copied while the kernels work on the one before.
+    batches = ((place, _batch_on(each, device)) for place, each in parts)
+    return _run(batches, len(images), recipe, device)
 
 
 def _batch_on(images: Any, device: torch.device) -> torch.Tensor:
@@ -70,7 +70,7 @@ def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _run(batches: Any, count: int, recipe: Recipe, device: torch.device) -> torch.Tensor:
-    values = recipe.values.on(torch.empty(0, device=device))
+    values = recipe.values.there(device)
     width, height = recipe.canvas
     planes = (count, len(values), height, width)
     if recipe.layout == "NCHW":
@@ -92,11 +92,13 @@ def _run(batches: Any, count: int, recipe: Recipe, device: torch.device) -> torc
 def _place(images: Any, target: torch.Tensor, recipe: Recipe, values: torch.Tensor) -> None:
     count, height, width, channels = images.shape
     tables = _tables(width, height, channels, recipe.canvas, recipe.mode)
+    if not aligned(images):  # it is read in words
+        images = images.clone()
     launch(
         kernels.place,
         _grid(recipe, _PLACED_ROWS, count),
         (
-            images if images.data_ptr() % 8 == 0 else images.clone(),
+            images,
             target,
             tables.columns.on(images),
             tables.rows.on(images),
@@ -116,6 +118,7 @@ def _place(images: Any, target: torch.Tensor, recipe: Recipe, values: torch.Tens
             "ROWS": _PLACED_ROWS,
             "BLOCK": _BLOCK,
         },
+        (recipe, images.shape, images.device, aligned(target)),
     )
 
 
@@ -128,6 +131,7 @@ def _blur(planes: torch.Tensor, target: torch.Tensor, recipe: Recipe, values: to
         _grid(recipe, _BLURRED_ROWS, count * channels),
         (planes, target, weights.on(planes), values, height, width, *_strides(target)),
         {"REACH": reach, "CHANNELS": channels, "ROWS": _BLURRED_ROWS, "BLOCK": _BLOCK},
+        (recipe, count, planes.device),
     )
 
 
