@@ -27,10 +27,17 @@ if TYPE_CHECKING:
 DTYPES = frozenset({"uint8", "uint16", "float32"})
 CHANNELS = frozenset({1, 3, 4})
 LARGEST = 32766  # rows or columns
-_FLAGS = {cv2.INTER_NEAREST: False, cv2.INTER_LINEAR: True, cv2.INTER_AREA: True}
+_FLAGS = {
+    cv2.INTER_NEAREST: cv2.INTER_NEAREST,
+    cv2.INTER_LINEAR: cv2.INTER_LINEAR,
+    cv2.INTER_AREA: cv2.INTER_LINEAR,
+    cv2.INTER_CUBIC: cv2.INTER_CUBIC,
+}
 # Places that do not fit into 32 bits are outside, before the first pixel.
 _UNCOUNTABLE = float(1 << 31)
 _OUTSIDE = -2.0
+# Of the kernel of 16 pixels: its parameter, and the least length that outside is measured by.
+_A, _SHORTEST = -0.75, 16
 
 
 @frozen
@@ -38,21 +45,26 @@ class Sampler:
     """How places between the pixels of images are read.
 
     Attributes:
-        is_linear: Whether four pixels are mixed; otherwise the nearest one is taken.
+        interpolation: ``cv2.INTER_NEAREST``, ``cv2.INTER_LINEAR`` or ``cv2.INTER_CUBIC``.
         border: One of `BORDERS`.
         values: The constant border's, for each channel.
         is_fused: Whether float arithmetic is fused.
     """
 
-    is_linear: bool
+    interpolation: int
     border: int
     values: tuple[float, ...]
     is_fused: bool
 
     @property
+    def is_cubic(self) -> bool:
+        """Whether it is the kernel of 16 pixels, which has ways of its own."""
+        return self.interpolation == cv2.INTER_CUBIC
+
+    @property
     def knows_uncountable(self) -> bool:
         """Whether what OpenCV makes of places that it cannot count to is known: the border."""
-        has_value = self.is_linear and any(self.values)
+        has_value = self.interpolation != cv2.INTER_NEAREST and any(self.values)
         return self.border == cv2.BORDER_CONSTANT and not has_value
 
     def read(self, images: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -63,18 +75,49 @@ class Sampler:
             x: The columns, of shape (images or 1, rows, columns) and type float32.
             y: The rows.
         """
-        x, y = _countable(x), _countable(y)
+        _, height, width, _ = images.shape
+        if self.is_cubic:
+            x, y = _near(x, width), _near(y, height)
+        else:
+            x, y = _countable(x), _countable(y)
         if self.border == cv2.BORDER_CONSTANT:  # one pixel of it is enough on each side
             images = padded(images, 1, 1, 1, 1, self.border, self.values)
-        if not self.is_linear:
-            return self._taps(images, x.round(), y.round(), (0,), (0,))[0]
+        if self.interpolation == cv2.INTER_NEAREST:
+            return self._row(images, x.round(), y.round(), (0,))[0]
         left, top = x.floor(), y.floor()
-        across, down = (x - left)[..., None], (y - top)[..., None]
-        mixed = self._multiply_add(images.dtype)
-        taps = [tap.to(torch.float32) for tap in self._taps(images, left, top, (0, 1), (0, 1))]
-        upper = mixed(across, taps[1] - taps[0], taps[0])
-        lower = mixed(across, taps[3] - taps[2], taps[2])
-        return saturated(mixed(down, lower - upper, upper), images.dtype)
+        mixed = self._cubic if self.is_cubic else self._linear
+        return saturated(mixed(images, left, top, x - left, y - top), images.dtype)
+
+    def _linear(self, images: Tensor, left: Tensor, top: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        x, y, add = x[..., None], y[..., None], self._multiply_add(images.dtype)
+        rows = []
+        for place in (top, top + 1):
+            first, second = map(torch.Tensor.float, self._row(images, left, place, (0, 1)))
+            rows.append(add(x, second - first, first))
+        upper, lower = rows
+        return add(y, lower - upper, upper)
+
+    def _cubic(self, images: Tensor, left: Tensor, top: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        add = self._multiply_add(images.dtype)
+        across, down = self._cubic_weights(x), self._cubic_weights(y)
+        total: Tensor | None = None
+        for step, share in enumerate(down, -1):
+            taps = self._row(images, left, top + step, (-1, 0, 1, 2))
+            row = taps[0].float() * across[0]
+            for tap, weight in zip(taps[1:], across[1:], strict=True):
+                row = add(tap.float(), weight, row)
+            total = row * share if total is None else add(row, share, total)
+        assert total is not None  # there are four rows
+        return total
+
+    def _cubic_weights(self, x: Tensor) -> list[Tensor]:
+        """Return the weights of four neighbours, in the order of OpenCV's operations."""
+        add = fused if self.is_fused else unfused
+        rest, square = 1 - x, x * x
+        first = _A * (x * (rest * rest))
+        second = add(square, add(x, _A + 2, -(_A + 3)), 1.0)
+        last = _A * (square * rest)
+        return [each[..., None] for each in (first, second, 1 - first - second - last, last)]
 
     def _multiply_add(self, dtype: torch.dtype) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return the product of two tensors of float32 and the sum with a third, as OpenCV has it.
@@ -87,29 +130,21 @@ class Sampler:
             return unfused
         return fused if dtype.is_floating_point else fma
 
-    def _taps(
-        self,
-        images: Tensor,
-        column: Tensor,
-        row: Tensor,
-        beside: tuple[int, ...],
-        below: tuple[int, ...],
+    def _row(
+        self, images: Tensor, column: Tensor, row: Tensor, steps: tuple[int, ...]
     ) -> list[Tensor]:
-        """Return the pixels at whole places and beside them, row by row."""
+        """Return the pixels beside whole places, so many steps to the right."""
         count, height, width, channels = images.shape
         pixels = unsigned_as_signed(images).reshape(count, height * width, channels)
-        columns = [self._inside(column, step, width) for step in beside]
-        rows = [self._inside(row, step, height) * width for step in below]
+        start = self._inside(row, 0, height) * width
         found = []
-        for start in rows:
-            for place in columns:
-                index = (start + place).flatten(1)
-                if len(index) == 1:
-                    taken = pixels.index_select(1, index[0])
-                else:
-                    taken = pixels.gather(1, index[..., None].expand(-1, -1, channels))
-                shape = (count, *column.shape[1:], channels)
-                found.append(taken.view(images.dtype).view(shape))
+        for step in steps:
+            index = (start + self._inside(column, step, width)).flatten(1)
+            if len(index) == 1:
+                taken = pixels.index_select(1, index[0])
+            else:
+                taken = pixels.gather(1, index[..., None].expand(-1, -1, channels))
+            found.append(taken.view(images.dtype).view(count, *column.shape[1:], channels))
         return found
 
     def _inside(self, place: Tensor, step: int, length: int) -> Tensor:
@@ -129,6 +164,12 @@ def _countable(places: Tensor) -> Tensor:
     return torch.where(places.abs() < _UNCOUNTABLE, places, _OUTSIDE)
 
 
+def _near(places: Tensor, length: int) -> Tensor:
+    """Return places that are at most as far outside as the image is long, as OpenCV cuts them."""
+    long = max(length, _SHORTEST)
+    return places.nan_to_num(-long, 2 * long, -long).clamp(-long, 2 * long)
+
+
 def sampler(src: Image, flags: int, border: int, value: Any) -> Sampler | None:
     """Return how a call reads its images, or None where that is not known.
 
@@ -146,4 +187,7 @@ def sampler(src: Image, flags: int, border: int, value: Any) -> Sampler | None:
     if not 0 < max(src.size) <= LARGEST or not src.pixels:
         return None
     values = constant(value, src.channels, src.dtype)
-    return Sampler(_FLAGS[flags], border, values, here.has_fma)
+    found = Sampler(_FLAGS[flags], border, values, here.has_fma)
+    if found.is_cubic and src.dtype == "float32" and border == cv2.BORDER_CONSTANT and any(values):
+        return None  # the border's last bit depends on the pixels that OpenCV computes at once
+    return found

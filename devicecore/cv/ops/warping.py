@@ -41,7 +41,8 @@ def _examples(matrix: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(5)
     image = chance.integers(0, 256, (14, 19, 3), np.uint8)
     wide = image[..., 0].astype(np.uint16) * 257
-    for flags in (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP):
+    linear, cubic = cv2.INTER_LINEAR, cv2.INTER_CUBIC
+    for flags in (cv2.INTER_NEAREST, linear, linear | cv2.WARP_INVERSE_MAP, cubic):
         for border in sorted(BORDERS):
             yield (image, matrix, (43, 21)), {"flags": flags, "borderMode": border}
         yield (wide, matrix, (20, 9)), {"flags": flags, "borderValue": 300}
@@ -98,7 +99,10 @@ def _warped(
         return None
 
     def run(images: Tensor) -> Tensor:
-        x, y = _places(to_source, width, height, images.device, is_fused=read.is_fused)
+        if read.is_cubic:
+            x, y = _plain_places(to_source, width, height, images.device)
+        else:
+            x, y = _places(to_source, width, height, images.device, is_fused=read.is_fused)
         return read.read(images, x, y)
 
     return Plan(run)
@@ -120,3 +124,19 @@ def _places(
     if len(found) == 2:
         return found[0], found[1]
     return found[0] / found[2], found[1] / found[2]
+
+
+def _plain_places(
+    matrix: Any, width: int, height: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return the same for INTER_CUBIC, where nothing is fused, and a perspective is in float64."""
+    across = torch.arange(width, dtype=torch.float32, device=device)
+    down = torch.arange(height, dtype=torch.float32, device=device)[:, None]
+    terms = [(a, down * b + c) for a, b, c in matrix.tolist()]
+    if len(terms) == 2:
+        x, y = (start + across * a for a, start in terms)
+    else:
+        found = [start.double() + across.double() * a for a, start in terms]
+        share = 1 / found[2]
+        x, y = ((each * share).float() for each in found[:2])
+    return x[None], y[None]
