@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from devicecore.fork import rearm_after_fork
+from devicecore.transfer.pinned_ring import abandon
 
 # One is filled while others are on their way.
 _BUFFERS = 3
@@ -81,7 +82,8 @@ class _Uploaders:
     def after_fork(self) -> None:
         """Forget streams and buffers in a forked child, which has no driver."""
         self._lock = threading.Lock()
-        self._made.clear()
+        abandon(self._made)
+        self._made = {}
 
 
 _uploaders = _Uploaders()
