@@ -58,7 +58,7 @@ class Step:
         """
         del traceback
         frame = self._frame
-        if isinstance(error, StopIteration | StopAsyncIteration):
+        if kind is StopIteration or kind is StopAsyncIteration:
             error = None
         try:
             if innermost.get() is not frame and kind in self._goes_on_after:
