@@ -1,6 +1,6 @@
 """OpenCV's functions on the current device, with OpenCV's own pixels.
 
-``from devicecore import cv`` in the place of ``import cv2``: the functions that `catalog` lists run
+``from devicecore import cv`` in the place of ``import cv2``: the functions listed below run
 on the current device; whatever else ``cv2`` has is ``cv2``'s own.
 """
 
