@@ -15,7 +15,7 @@ from devicecore.errors import NoKernelError, ScopeError
 from devicecore.ledger import default_ledger
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
-from devicecore.scope.chain import OUTSIDE, innermost
+from devicecore.scope.chain import innermost, open_around
 from devicecore.transfer import as_tensor, to_numpy
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def device_for(image: Any, current: Device) -> Device:
     found = _owners.get(image.device)
     if found is None or found.gone:
         found = _owners[image.device] = default_runtime().device(str(image.device), "torch")
-    if innermost.get() is not OUTSIDE and current.memory_device is not found:
+    if current.memory_device is not found and any(open_around(innermost.get())):
         msg = (
             f"a tensor on {found.name} is computed there, and the scope is of {current.name}; "
             "move it with tensors_to_device, or leave the scope"

@@ -15,11 +15,12 @@ from devicecore.scope.meaning import card_of, find, is_class, of_type
 
 if TYPE_CHECKING:
     from devicecore.names import DeviceName
+    from devicecore.runtime import Runtime
     from devicecore.scope.adapter import Adapter
     from devicecore.scope.chain import Frame
 
 # What was found for a name, for every scope that is made anew. Emptied when it holds so many.
-_known: dict[tuple[DeviceName, frozenset[str] | None], Found] = {}
+_known: dict[tuple[Runtime, DeviceName, frozenset[str] | None], Found] = {}
 _MOST = 256
 
 
@@ -62,7 +63,7 @@ def look(
     if isinstance(wanted, Device):
         found = placement(find(wanted, around, now), frameworks, now)
         return _found(found, is_kept=wanted.is_local)
-    key = (wanted, frameworks)
+    key = (default_runtime(), wanted, frameworks)
     known = _known.get(key)
     if known is not None and is_still_true(known, around, now):
         return known

@@ -16,8 +16,9 @@ from devicecore.errors import (
 from devicecore.names import DeviceName
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope.chain import OUTSIDE, innermost
+from devicecore.scope.finding import look
 from devicecore.scope.loaded import adapters
-from devicecore.scope.meaning import find, read
+from devicecore.scope.meaning import read
 
 if TYPE_CHECKING:
     from devicecore.device import Device
@@ -89,7 +90,7 @@ def _device(device: object) -> Device:
         return host_cpu()
     try:
         wanted = _read_text(device) if isinstance(device, str) else read(device)
-        return find(wanted, around, adapters())
+        return look(wanted, None, around, adapters()).device
     except UnknownDeviceError:
         # A scope waits for a plug-in that may bring the type; now is too late for one.
         if isinstance(device, str):
