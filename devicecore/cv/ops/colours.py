@@ -11,7 +11,7 @@ import torch
 
 from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
-from devicecore.cv.ops import colour_spaces, hue, lab, yuv_planes
+from devicecore.cv.ops import colour_spaces, hue, lab, lab_back, yuv_planes
 from devicecore.cv.ops.numbers import unsigned_as_signed
 from devicecore.cv.ops.pixels import BLUE_FIRST, BLUE_LAST, channels_asked, has_colours, pixels
 from devicecore.cv.plan import Plan
@@ -113,7 +113,7 @@ def _of_order(order: str, blue: int) -> Iterator[tuple[str, Conversion]]:
     yield f"{order}2Lab", _one_way(lab.to_lab, blue=blue)
     yield f"{order}2Luv", _one_way(lab.to_luv, blue=blue)
     for space in ("Lab", "Luv"):
-        yield f"{space}2{order}", _back(lab.from_space, blue=blue, space=space)
+        yield f"{space}2{order}", _back(lab_back.from_space, blue=blue, space=space)
     for alpha in ("", "A"):
         for layout in ("I420", "YV12", "NV12", "NV21"):
             planner = _back(

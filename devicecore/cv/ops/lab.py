@@ -1,7 +1,7 @@
-"""Conversions between BGR or RGB and Lab or Luv.
+"""Conversions of BGR or RGB to Lab or Luv.
 
-To Lab by arithmetic; the others are read from a table of all colours that OpenCV itself fills, as
-each pixel's result depends on nothing but the pixel.
+Lab is arithmetic. Luv is read from a table of all colours that OpenCV itself has filled, as the
+result depends on nothing but the pixel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from devicecore.cv.environment import Environment, environment
 from devicecore.cv.native import original
-from devicecore.cv.ops.pixels import as_bytes, channels_asked, colours, has_colours, pixels, read
+from devicecore.cv.ops.pixels import as_bytes, colours, has_colours, read
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.tables.lab import cube_roots, linear_light
@@ -62,29 +62,13 @@ def to_luv(src: Image, blue: int) -> Plan | None:
     """Plan a conversion to Luv."""
     if not has_colours(src) or src.dtype != "uint8":
         return None
-    table = _answers(cv2.COLOR_BGR2Luv, environment())
-    return Plan(lambda images: _looked_up(table.on(images), colours(images, blue)))
-
-
-def from_space(src: Image, blue: int, asked: int, space: str) -> Plan | None:
-    """Plan a conversion of Lab or Luv."""
-    channels = channels_asked(asked, 3)
-    if src.channels != 3 or channels is None or src.dtype != "uint8":
-        return None
-    table = _answers(getattr(cv2, f"COLOR_{space}2BGR"), environment())
+    machine = environment()
 
     def run(images: Tensor) -> Tensor:
-        found = _looked_up(table.on(images), colours(images, 0))
-        if channels == 3 and blue == 0:
-            return found
-        return pixels(found.unbind(-1), blue, channels)
+        first, second, third = colours(images, blue)
+        return read(_all_luv(machine).on(images), first | (second << 8) | (third << 16))
 
     return Plan(run)
-
-
-def _looked_up(table: Tensor, values: tuple[Tensor, ...]) -> Tensor:
-    first, second, third = values
-    return read(table, first | (second << 8) | (third << 16))
 
 
 @cache
@@ -93,11 +77,11 @@ def _lab_tables() -> tuple[Table, Table]:
 
 
 @cache
-def _answers(code: int, _environment: Environment) -> Table:
+def _all_luv(_environment: Environment) -> Table:
     """Return what OpenCV makes of each of the 2**24 pixels, the first channel counting fastest."""
     found: np.ndarray[Any, Any] = np.empty((_COLOURS, 3), np.uint8)
     for start in range(0, _COLOURS, _CHUNK):
         numbers = np.arange(start, start + _CHUNK, dtype="<u4")
         every = np.ascontiguousarray(numbers.view(np.uint8).reshape(1, _CHUNK, 4)[..., :3])
-        found[start : start + _CHUNK] = original("cvtColor")(every, code)[0]
+        found[start : start + _CHUNK] = original("cvtColor")(every, cv2.COLOR_BGR2Luv)[0]
     return Table(found)
