@@ -121,6 +121,39 @@ def test_separable_kernels(
     assert promise == "exact" or dtype != "uint8" or delta == 0.5
 
 
+@in_floats
+@pytest.mark.parametrize("border", BORDERS)
+@given(sizes, sizes, channels, lengths, lengths, st.floats(0.4, 4), deltas)
+def test_bells(
+    border: int,
+    height: int,
+    width: int,
+    count: int,
+    wide: int,
+    high: int,
+    sigma: float,
+    delta: float,
+) -> None:
+    picture = image(height, width, count)
+    across, down = (cv2.getGaussianKernel(2 * half + 1, sigma) for half in (wide, high))
+    named: dict[str, Any] = {"delta": delta, "borderType": border}
+    assert compare("sepFilter2D", picture, -1, across, down, **named) == "exact"
+    # Whatever is rounded away counts here.
+    dull, amplified = picture % 16 + 120, (across * 300).astype(np.float32)
+    one = np.ones(1, np.float32)
+    named["delta"] = -300 * 127.5 + 128
+    assert compare("sepFilter2D", dull, -1, amplified, one, **named) == "exact"
+    assert compare("sepFilter2D", dull, -1, one, amplified, **named) == "exact"
+
+
+@in_floats
+def test_bells_on_a_photo() -> None:
+    for size, sigma in ((3, 0.8), (5, 1.1), (7, 2.3), (13, 3.0)):
+        kernel = cv2.getGaussianKernel(size, sigma, cv2.CV_32F)
+        for part in (photo(), photo()[100:300, 7:310]):
+            assert compare("sepFilter2D", part, -1, kernel, kernel) == "exact"
+
+
 @pytest.mark.parametrize("border", BORDERS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16"])
 @given(sizes, sizes, channels, st.sampled_from([1.0, 0.5, 2.0, 1 / 3]), deltas, st.data())

@@ -157,6 +157,8 @@ def separable(
         delta: What is added.
         border_type: What stands outside of an image.
     """
+    if not all(np.array_equal(each, each.astype(np.float32)) for each in kernels):
+        return None
     across, down = map(whole_weights, kernels)
     if across is None or down is None or src.dtype not in _LARGEST:
         return None

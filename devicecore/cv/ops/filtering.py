@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
+import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.correlation import correlation, separable, target_of, whole_correlation
+from devicecore.cv.ops.rounded_separable import rounded_separable
 from devicecore.cv.ops.windows import FILTER_BORDERS, window
 
 if TYPE_CHECKING:
@@ -48,8 +50,9 @@ def filter_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
 def separable_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield small calls of every kind of ``cv2.sepFilter2D``."""
     smooth, slope = np.array([0.25, 0.5, 0.25]), np.array([-1.0, 0, 1, 2])
+    bell = cv2.getGaussianKernel(5, 1.1)
     for image in _images():
-        for kernels in ((smooth, smooth), (slope, smooth), (slope, slope)):
+        for kernels in ((smooth, smooth), (slope, smooth), (slope, slope), (bell, bell)):
             for depth in (-1, cv2.CV_16S, cv2.CV_32F):
                 yield (image, depth, *kernels), {}
 
@@ -130,10 +133,11 @@ def _separable(
     target = target_of(src, depth)
     if target is None or border_type not in FILTER_BORDERS or not math.isfinite(delta):
         return None
-    if not all(np.array_equal(each, each.astype(np.float32)) for each in kernels):
-        return None
     area = window((len(kernels[0]), len(kernels[1])), anchor)
-    return separable(src, target, kernels, area, delta, border_type)
+    found = separable(src, target, kernels, area, delta, border_type)
+    if found is None and target is torch.uint8:
+        return rounded_separable(src, kernels, area, delta, border_type)
+    return found
 
 
 @operation("src", examples=sobel_examples)
