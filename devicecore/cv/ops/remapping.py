@@ -32,11 +32,13 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     plane = image[..., 0].astype(np.uint16) * 257
     both = chance.uniform(-30, 50, (9, 21, 2)).astype(np.float32)
     across, down = np.ascontiguousarray(both[..., 0]), np.ascontiguousarray(both[..., 1])
-    for flag in (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC):
-        for border in sorted(BORDERS):
-            yield (image, across, down, flag), {"borderMode": border}
-        yield (plane, both, None, flag), {"borderValue": 300}
-        yield (image / np.float32(255), across, down, flag | _RELATIVE), {}
+    linear, nearest, cubic = cv2.INTER_LINEAR, cv2.INTER_NEAREST, cv2.INTER_CUBIC
+    for border in sorted(BORDERS):
+        yield (image, across, down, linear), {"borderMode": border}
+    for flags in (nearest, cubic, linear | _RELATIVE):
+        yield (image, both, None, flags), {}
+    yield (plane, across, down, linear), {"borderValue": 300}
+    yield (image / np.float32(255), across, down, linear), {}
 
 
 @operation("src", "map1", "map2", examples=examples)

@@ -143,15 +143,15 @@ class Sampler:
             if len(index) == 1:
                 taken = pixels.index_select(1, index[0])
             else:
-                taken = pixels.gather(1, index[..., None].expand(-1, -1, channels))
+                taken = pixels.gather(1, index.long()[..., None].expand(-1, -1, channels))
             found.append(taken.view(images.dtype).view(count, *column.shape[1:], channels))
         return found
 
     def _inside(self, place: Tensor, step: int, length: int) -> Tensor:
         """Return the pixels of an axis, which has the constant border in it, at whole places."""
         if self.border == cv2.BORDER_CONSTANT:
-            return (place + (step + 1)).clamp(0, length - 1).long()
-        found: Tensor = repeated(place.long() + step, length, self.border)
+            return (place + (step + 1)).clamp(0, length - 1).to(torch.int32)
+        found: Tensor = repeated(place.to(torch.int32) + step, length, self.border)
         return found
 
 

@@ -41,12 +41,13 @@ def _examples(matrix: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(5)
     image = chance.integers(0, 256, (14, 19, 3), np.uint8)
     wide = image[..., 0].astype(np.uint16) * 257
-    linear, cubic = cv2.INTER_LINEAR, cv2.INTER_CUBIC
-    for flags in (cv2.INTER_NEAREST, linear, linear | cv2.WARP_INVERSE_MAP, cubic):
-        for border in sorted(BORDERS):
-            yield (image, matrix, (43, 21)), {"flags": flags, "borderMode": border}
-        yield (wide, matrix, (20, 9)), {"flags": flags, "borderValue": 300}
-        yield (image / np.float32(255), matrix, (20, 9)), {"flags": flags}
+    linear, nearest, cubic = cv2.INTER_LINEAR, cv2.INTER_NEAREST, cv2.INTER_CUBIC
+    for border in sorted(BORDERS):
+        yield (image, matrix, (19, 9)), {"flags": linear, "borderMode": border}
+    for flags in (nearest, cubic, linear | cv2.WARP_INVERSE_MAP):
+        yield (image, matrix, (19, 9)), {"flags": flags}
+    yield (wide, matrix, (35, 7)), {"flags": linear, "borderValue": 300}
+    yield (image / np.float32(255), matrix, (35, 7)), {"flags": linear}
 
 
 @operation("src", examples=_affine_examples)
