@@ -69,6 +69,8 @@ def main() -> int:
     device = torch.device(sys.argv[1] if len(sys.argv) > 1 else "cpu")
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     results = {name: parity(name, "torch", device) for name in sorted(catalog.TORCH)}
+    if device.type == "cuda":
+        results |= {f"{name}, Triton": parity(name, "triton", device) for name in catalog.TRITON}
     machine = {
         "device": card,
         "torch": torch.__version__,

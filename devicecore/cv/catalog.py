@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from devicecore.optional import installed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -62,7 +64,7 @@ TORCH: Mapping[str, str] = {
     "pyrUp": "pyramids",
 }
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
-TRITON: Mapping[str, str] = {}
+TRITON: Mapping[str, str] = {"resize": "resizing"}
 TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 
 _PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -76,7 +78,7 @@ def find(name: str, label: str) -> Operation | None:
     """Return the operation of one of OpenCV's functions in one kind of kernel, if there is one."""
     package, modules = _PLACES[label]
     module = modules.get(name)
-    if module is None:
+    if module is None or (label == "triton" and not installed("triton")):
         return None
     found: Operation = getattr(import_module(f"{package}.{module}"), name)
     return found

@@ -15,6 +15,7 @@ from devicecore.cv.policy import current_policy, using
 from devicecore.cv.quarantine import quarantine_reason
 from devicecore.cv.recipe import Layout, Recipe, normalised_bytes
 from devicecore.cv.tables import placement
+from devicecore.optional import installed
 from devicecore.scope import current_device, device_scope
 from devicecore.transfer import as_tensor
 
@@ -122,6 +123,8 @@ def _is_fused(device: Device, there: torch.device, recipe: Recipe) -> bool:
     """Return whether there are kernels for all of it in one, which are right on this device."""
     label = current_policy().label
     if device.device_type not in catalog.TRITON_TYPES or label not in {None, "triton"}:
+        return False
+    if not installed("triton"):
         return False
     from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
 

@@ -144,6 +144,10 @@ for mode, blur, layout, channels in calls:
         wanted = expected(picture, (26, 19), mode, blur, swap=channels == 3)
         assert np.array_equal(own.numpy(), wanted), (mode, blur, layout, channels)
     print(mode, channels)
+
+from tests.cv.differential import compare
+for channels in (1, 3, 4):
+    assert compare("resize", image(23, 31, channels), (40, 9), label="triton") == "exact"
 """
 
 

@@ -37,9 +37,13 @@ def card() -> Device:
     return default_runtime().device("cuda:0", "torch")
 
 
-@pytest.mark.parametrize("name", sorted(catalog.TORCH))
-def test_every_kernel_keeps_its_promises(card: Device, name: str) -> None:
-    operation = catalog.find(name, "torch")
+KERNELS = [(name, "torch") for name in sorted(catalog.TORCH)]
+KERNELS += [(name, "triton") for name in sorted(catalog.TRITON)]
+
+
+@pytest.mark.parametrize(("name", "label"), KERNELS)
+def test_every_kernel_keeps_its_promises(card: Device, name: str, label: str) -> None:
+    operation = catalog.find(name, label)
     assert operation is not None
     assert tested(operation, card) == ""
 
@@ -50,7 +54,9 @@ def test_resize_of_any_size(card: Device, flag: int) -> None:
     for _ in range(12):
         height, width, high, wide = map(int, chance.integers(1, 700, 4))
         picture = image(height, width, int(chance.integers(1, 5)))
-        compare("resize", picture, (wide, high), interpolation=flag, device="cuda:0")
+        for label in ("torch", "triton"):
+            size, where = (wide, high), "cuda:0"
+            compare("resize", picture, size, interpolation=flag, label=label, device=where)
 
 
 def test_large_images_keep_their_promises(card: Device) -> None:

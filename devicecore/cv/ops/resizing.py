@@ -49,8 +49,8 @@ def resize(
     interpolation: int = cv2.INTER_LINEAR,
 ) -> Plan | None:
     """Plan one call of ``cv2.resize``."""
-    axes = _axes(src, dsize, fx, fy)
-    if axes is None or not all(0 < each.target <= _LARGEST >= each.source > 0 for each in axes):
+    axes = axes_of(src, dsize, fx, fy)
+    if axes is None:
         return None
     if src.size == tuple(each.target for each in axes):
         return Plan(torch.clone)
@@ -58,8 +58,15 @@ def resize(
     return planner(src, *axes) if planner else None
 
 
-def _axes(src: Image, dsize: Any, fx: float, fy: float) -> tuple[Axis, Axis] | None:
+def axes_of(src: Image, dsize: Any, fx: float, fy: float) -> tuple[Axis, Axis] | None:
     """Return what becomes of the width and of the height, or None where OpenCV has to judge."""
+    axes = _axes(src, dsize, fx, fy)
+    if axes is None or not all(0 < each.target <= _LARGEST >= each.source > 0 for each in axes):
+        return None
+    return axes
+
+
+def _axes(src: Image, dsize: Any, fx: float, fy: float) -> tuple[Axis, Axis] | None:
     if dsize is not None:
         width, height = dsize
         if not all(isinstance(each, (int, np.integer)) for each in (width, height)):

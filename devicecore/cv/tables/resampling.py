@@ -39,6 +39,11 @@ class Axis:
     factor: float
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the factor is that of the sizes, so that no pixel at the end is left over."""
+        return self.factor == self.target / self.source
+
+    @property
     def step(self) -> float:
         """How many source pixels an output pixel spans; rounded twice, as OpenCV does."""
         return 1.0 / self.factor

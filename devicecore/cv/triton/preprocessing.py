@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from devicecore.cv.recipe import Recipe
     from devicecore.cv.tables.placement import Mode
 
+CHANNELS = frozenset({1, 3, 4})
 _WIDEST_BLUR = 7
 _BLOCK = 128
 _PLACED_ROWS = 2
@@ -28,7 +29,7 @@ _BLURRED_ROWS = 28
 
 def fits(recipe: Recipe) -> bool:
     """Return whether the kernels can do what is asked for."""
-    if len(recipe.values.host) not in {1, 3, 4}:  # channels
+    if len(recipe.values.host) not in CHANNELS:
         return False
     if recipe.blur is None:
         return True
