@@ -60,7 +60,7 @@ def _table(length: int, before: int, after: int, border_type: int) -> Table:
     return Table(borders.index(length, before, after, border_type))
 
 
-def _values(images: torch.Tensor, value: float | Sequence[float]) -> list[float]:
+def _values(images: torch.Tensor, value: float | Sequence[float]) -> Sequence[float]:
     """Return the number for each channel, with the bits that the signed type has for it."""
     channels = images.shape[3]
     values = [value] * channels if isinstance(value, (int, float)) else list(value)
