@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.numbers import saturated
 from devicecore.cv.ops.operands import (
@@ -119,13 +120,15 @@ def multiply(
     target = _target(src1, dtype)
     if not is_alike(src1, src2):
         return _with_scalar(src1, src2, target, lambda a, b: scale * a * b)
-    if src1.dtype != src2.dtype:
+    # Without AVX2, what does not fit uint16 becomes now the most, now the least.
+    is_certain = src1.dtype != "uint16" or environment().has_fma
+    if src1.dtype != src2.dtype or not is_certain:
         return None
     if src1.dtype in SMALL_INTEGERS and not target.is_floating_point:
         if target is not getattr(torch, src1.dtype):
             return Plan(lambda a, b: _as_whole(a.double() * b.double() * scale, target))
         if scale == 1:
-            return Plan(lambda a, b: _whole_product(a, b, target))
+            return _whole_products(target)
     # In another order at the ends of rows that are short, or that the result replaces.
     is_regular = scale == 1 or (fills_vectors(src1) and dst is None)
     return _float_products(src1, target, float(np.float32(scale))) if is_regular else None
@@ -211,13 +214,17 @@ def _as_whole(x: Tensor, target: torch.dtype) -> Tensor:
     return saturated(rounded(x, torch.int32), target)
 
 
-def _whole_product(a: Tensor, b: Tensor, target: torch.dtype) -> Tensor:
-    """Return products of integers, which overflow as those of int32 do."""
+def _whole_products(target: torch.dtype) -> Plan:
+    """Plan products of integers, which overflow as those of int32 do."""
     if target is not torch.uint16:
-        return saturated(a.to(torch.int32) * b.to(torch.int32), target)
+        return Plan(lambda a, b: saturated(a.to(torch.int32) * b.to(torch.int32), target))
     half = 1 << 31
-    product = a.to(torch.int64) * b.to(torch.int64)
-    return saturated(((product + half) & 0xFFFFFFFF) - half, target)
+
+    def run(a: Tensor, b: Tensor) -> Tensor:
+        product = a.to(torch.int64) * b.to(torch.int64)
+        return saturated(((product + half) & 0xFFFFFFFF) - half, target)
+
+    return Plan(run)
 
 
 def _quotient(a: Tensor, b: Tensor, scale: float, target: torch.dtype) -> Tensor:

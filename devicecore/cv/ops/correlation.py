@@ -175,7 +175,8 @@ def separable(
         return weighted(weighted(x, 2, horizontal), 1, vertical)
 
     added = int(delta * (1 << bits))
-    tail = vector_tail(src.width, src.channels, 16) if is_fixed and bits else None
+    lanes = 16 if environment().has_fma else 8  # with AVX2, and without
+    tail = vector_tail(src.width, src.channels, lanes) if is_fixed and bits else None
     return _exact(summed, bits, added, area, border_type, target, tail)
 
 
