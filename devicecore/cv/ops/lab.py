@@ -1,24 +1,21 @@
 """Conversions of BGR or RGB to Lab or Luv.
 
-Lab is arithmetic. Luv is read from a table of all colours that OpenCV itself has filled, as the
-result depends on nothing but the pixel.
+Luv is found between eight nodes of a table.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING
 
-import cv2
-import numpy as np
 import torch
 
-from devicecore.cv.environment import Environment, environment
-from devicecore.cv.native import original
 from devicecore.cv.ops.pixels import as_bytes, colours, has_colours, read
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.tables.lab import cube_roots, linear_light
+from devicecore.cv.tables.luv import NODES, grid
 
 if TYPE_CHECKING:
     from devicecore.cv.image import Image
@@ -30,8 +27,6 @@ _WEIGHTS = ((778, 1541, 1777), (296, 2929, 871), (3575, 448, 73))
 _BITS = 15
 _LIGHTNESS = (116 * 255 + 50) // 100
 _DARKEST = -((16 * 255 * (1 << _BITS) + 50) // 100)
-_COLOURS = 1 << 24
-_CHUNK = 1 << 20
 
 
 def to_lab(src: Image, blue: int) -> Plan | None:
@@ -62,11 +57,24 @@ def to_luv(src: Image, blue: int) -> Plan | None:
     """Plan a conversion to Luv."""
     if not has_colours(src) or src.dtype != "uint8":
         return None
-    machine = environment()
+    table = _luv_grid()
 
     def run(images: Tensor) -> Tensor:
-        first, second, third = colours(images, blue)
-        return read(_all_luv(machine).on(images), first | (second << 8) | (third << 16))
+        planes = colours(images, blue)
+        nodes, steps = table.on(images), (1, NODES, NODES * NODES)
+        low = [plane >> 3 for plane in planes]
+        first = low[0] + low[1] * steps[1] + low[2] * steps[2]
+        # How far beyond its node each colour is, in sixteenths.
+        beyond = [(plane & 7) << 1 for plane in planes]
+        total = torch.zeros((*images.shape[:3], 3), dtype=torch.int32, device=images.device)
+        for corner in product((0, 1), repeat=3):
+            place, weight = first, torch.ones_like(planes[0])
+            for is_next, step, share in zip(corner, steps, beyond, strict=True):
+                place = place + is_next * step
+                weight = weight * (share if is_next else 16 - share)
+            total += read(nodes, place) * weight.unsqueeze(-1)
+        # Twelve bits of weights, rounded, and six that are cut off.
+        return as_bytes((total + (1 << 11)) >> 18)
 
     return Plan(run)
 
@@ -77,11 +85,5 @@ def _lab_tables() -> tuple[Table, Table]:
 
 
 @cache
-def _all_luv(_environment: Environment) -> Table:
-    """Return what OpenCV makes of each of the 2**24 pixels, the first channel counting fastest."""
-    found: np.ndarray[Any, Any] = np.empty((_COLOURS, 3), np.uint8)
-    for start in range(0, _COLOURS, _CHUNK):
-        numbers = np.arange(start, start + _CHUNK, dtype="<u4")
-        every = np.ascontiguousarray(numbers.view(np.uint8).reshape(1, _CHUNK, 4)[..., :3])
-        found[start : start + _CHUNK] = original("cvtColor")(every, cv2.COLOR_BGR2Luv)[0]
-    return Table(found)
+def _luv_grid() -> Table:
+    return Table(grid().reshape(-1, 3))

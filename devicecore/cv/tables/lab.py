@@ -1,4 +1,4 @@
-"""OpenCV's tables for Lab: the gamma of sRGB and cube roots, both of whole numbers."""
+"""OpenCV's tables to Lab: the gamma of sRGB and cube roots, both of whole numbers."""
 
 from __future__ import annotations
 
@@ -43,9 +43,14 @@ def cube_roots() -> NDArray[np.int32]:
     """Return the cube roots of linear light, straight near black, in parts of ``2**15``."""
     steps = np.arange(256 * 3 // 2 * _STEPS, dtype=np.float32)
     light = np.float32(1) / np.float32(255 * _STEPS) * steps
-    straight = (light.astype(np.float64) * float(_SLOPE) + float(_OFFSET)).astype(np.float32)
-    root = np.where(light < _LINEAR_BELOW, straight, _cube_root(light))
-    return np.rint(np.float32(1 << 15) * root).astype(np.int32)
+    found: NDArray[np.int32] = np.rint(np.float32(1 << 15) * root_or_line(light)).astype(np.int32)
+    return found
+
+
+def root_or_line(light: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return cube roots, near black those of a straight line."""
+    line = (light.astype(np.float64) * float(_SLOPE) + float(_OFFSET)).astype(np.float32)
+    return np.where(light < _LINEAR_BELOW, line, _cube_root(light))
 
 
 def _cube_root(x: NDArray[Any]) -> NDArray[np.float32]:
