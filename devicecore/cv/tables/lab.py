@@ -47,7 +47,7 @@ def cube_roots() -> NDArray[np.int32]:
     return found
 
 
-def root_or_line(light: NDArray[np.float32]) -> NDArray[np.float32]:
+def root_or_line(light: NDArray[Any]) -> NDArray[np.float32]:
     """Return cube roots, near black those of a straight line."""
     line = (light.astype(np.float64) * float(_SLOPE) + float(_OFFSET)).astype(np.float32)
     return np.where(light < _LINEAR_BELOW, line, _cube_root(light))
