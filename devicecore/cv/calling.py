@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
 from devicecore.scope.chain import innermost, open_around
 from devicecore.transfer import as_tensor, to_numpy
+from devicecore.transfer.torch_leaves import without_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +46,8 @@ def function(name: str) -> Callable[..., Any]:
             and args[0].ndim < batches.BATCH_AXES
         ):
             return device.compute(kernel, *args, **kwargs)
-        return _dispatched(name, device, args, kwargs)
+        with without_modes() if "torch" in sys.modules else nullcontext():
+            return _dispatched(name, device, args, kwargs)
 
     wrapped = functools.wraps(original(name))(call)
     wrapped.__module__ = "devicecore.cv"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from devicecore.cv.environment import environment
 from devicecore.cv.image import image_of
@@ -37,6 +37,7 @@ class Operation:
         planner: Has the function's own parameters, and is given an `Image` in the place of each
             image. Returns None where there is no kernel for such a call.
         images: The parameters that are images, or arrays that lie beside them on the device.
+        parameters: The names of the function's parameters, in order.
         examples: Returns small calls, each a tuple of positional and a dict of other arguments.
     """
 
@@ -45,26 +46,22 @@ class Operation:
     planner: Callable[..., Plan | None] = field(repr=False)
     images: tuple[str, ...]
     examples: Callable[[], Iterable[tuple[tuple[Any, ...], dict[str, Any]]]] = field(repr=False)
-    _places: tuple[tuple[int, str], ...] = field(init=False, repr=False)
-    _result_place: int = field(init=False, repr=False)
+    parameters: tuple[str, ...] = field(
+        init=False, default=Factory(lambda self: tuple(signature(self.planner).parameters), True)
+    )
+    _places: tuple[tuple[int, str], ...] = field(
+        init=False, repr=False, default=Factory(lambda self: self._find_places(), True)
+    )
     _plans: dict[Any, Plan | None] = field(init=False, factory=dict, repr=False)
 
-    @_places.default
     def _find_places(self) -> tuple[tuple[int, str], ...]:
         return tuple((self.parameters.index(name), name) for name in self.images)
 
-    @_result_place.default
-    def _find_result_place(self) -> int:
-        return self.parameters.index("dst") if "dst" in self.parameters else len(self.parameters)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the function's parameters, in order."""
-        return tuple(inspect.signature(self.planner).parameters)
-
     def destination(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the argument that the result is to be written into, or None."""
-        place = self._result_place
+        if "dst" not in self.parameters:
+            return None
+        place = self.parameters.index("dst")
         return args[place] if place < len(args) else kwargs.get("dst")
 
     def images_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from devicecore.cv.tables import placement
 from devicecore.optional import installed
 from devicecore.scope import current_device, device_scope
 from devicecore.transfer import as_tensor
+from devicecore.transfer.torch_leaves import without_modes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 _Choice = TypeVar("_Choice", bound=str)
+_BYTES = frozenset({torch.uint8, np.dtype(np.uint8)})
 
 
 def preprocess(
@@ -85,13 +87,14 @@ def preprocess(
         border,
         _channels(given[:1] if whole else given),
     )
-    device = device_for(given[0], current_device())
-    there = torch.device(device.torch_device or "cpu")
-    if _is_fused(device, there, recipe):
-        from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
+    with without_modes():
+        device = device_for(given[0], current_device())
+        there = torch.device(device.torch_device or "cpu")
+        if _is_fused(device, there, recipe):
+            from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
 
-        return fused.run(given, recipe, there)
-    return torch.stack([one_after_another(each, recipe, there) for each in given])
+            return fused.run(given, recipe, there)
+        return torch.stack([one_after_another(each, recipe, there) for each in given])
 
 
 @lru_cache(maxsize=256)
@@ -180,15 +183,15 @@ def one_after_another(image: Any, recipe: Recipe, there: torch.device) -> torch.
 
 
 def _channels(images: Sequence[Any]) -> int:
-    kinds = {(image.shape[2] if image.ndim > 2 else 1, str(image.dtype)) for image in images}
-    if len(kinds) != 1 or not str(images[0].dtype).endswith("uint8"):
-        msg = f"the images are bytes with the same number of channels, not {sorted(kinds)}"
+    kinds = {(image.shape[2] if image.ndim > 2 else 1, image.dtype) for image in images}
+    if len(kinds) != 1 or next(iter(kinds))[1] not in _BYTES:
+        msg = f"the images are bytes with the same number of channels, not {sorted(kinds, key=str)}"
         raise ValueError(msg)
-    return next(iter(kinds))[0]
+    return int(next(iter(kinds))[0])
 
 
 def _key(values: float | Sequence[float]) -> float | tuple[float, ...]:
-    return tuple(map(float, values)) if hasattr(values, "__iter__") else values
+    return values if isinstance(values, (int, float)) else tuple(map(float, values))
 
 
 def _is_swapped(color: int | None, channels: int) -> bool:

@@ -106,9 +106,9 @@ def _scaled(src: Image, target: torch.dtype, count: int) -> Callable[[Tensor], T
     tail: Any = None if left_over is None else Table(left_over)
 
     def finish(sums: Tensor) -> Tensor:
-        found = saturated(sums.to(torch.float32) * single, target)
-        if tail is None:
-            return found
-        return torch.where(tail.on(sums), saturated(sums.to(torch.float64) * share, target), found)
+        found = sums.to(torch.float32) * single
+        if tail is not None:
+            found = torch.where(tail.on(sums), sums.to(torch.float64) * share, found.double())
+        return saturated(found, target)
 
     return finish

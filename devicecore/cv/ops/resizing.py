@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import torch
 
+from devicecore.cv.arguments import whole
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.numbers import MOVABLE, saturated, unsigned_as_signed
@@ -54,7 +55,7 @@ def resize(
         return None
     if src.size == tuple(each.target for each in axes):
         return Plan(torch.clone)
-    planner = _PLANNERS.get(interpolation)
+    planner = _PLANNERS.get(whole(interpolation))
     return planner(src, *axes) if planner else None
 
 
@@ -162,8 +163,8 @@ def _area(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if columns.step < 1 or rows.step < 1:
         across = resampling.clamped(*resampling.growing_cells(columns), columns)
         return Plan(_linear_fixed(src, across, resampling.growing_cells(rows)))
-    whole = round(columns.step), round(rows.step)
-    if max(abs(columns.step - whole[0]), abs(rows.step - whole[1])) < _EPSILON:
+    nearest = round(columns.step), round(rows.step)
+    if max(abs(columns.step - nearest[0]), abs(rows.step - nearest[1])) < _EPSILON:
         return _by_cells(src, columns, rows)
     tables = (*resampling.shrinking_cells(columns), *resampling.shrinking_cells(rows))
     return Plan(_by_tables(*map(Table, tables)))

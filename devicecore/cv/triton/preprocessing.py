@@ -50,7 +50,8 @@ def run(images: Any, recipe: Recipe, device: torch.device) -> torch.Tensor:
     parts = enumerate(images) if isinstance(images, (list, tuple)) else [(0, images)]
     # One after the other, so that one is copied while the kernels work on the one before.
     batches = ((place, _batch_on(each, device)) for place, each in parts)
-    return _run(batches, len(images), recipe, device)
+    count = len(images) if isinstance(images, (list, tuple)) else images.shape[0]
+    return _run(batches, count, recipe, device)
 
 
 def _batch_on(images: Any, device: torch.device) -> torch.Tensor:
@@ -73,18 +74,19 @@ def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _run(batches: Any, count: int, recipe: Recipe, device: torch.device) -> torch.Tensor:
     values = recipe.values.there(device)
     width, height = recipe.canvas
-    planes = (count, len(values), height, width)
+    channels = values.shape[0]
+    planes = (count, channels, height, width)
     if recipe.layout == "NCHW":
         result = in_planes = torch.empty(planes, dtype=values.dtype, device=device)
     else:
-        shape = (count, height, width, len(values))
+        shape = (count, height, width, channels)
         result = torch.empty(shape, dtype=values.dtype, device=device)
         in_planes = result.permute(0, 3, 1, 2)
     blurs = recipe.blur is not None
     resized = torch.empty(planes, dtype=torch.uint8, device=device) if blurs else in_planes
     with torch.cuda.device(device):
         for first, images in batches:
-            _place(images, resized[first : first + len(images)], recipe, values)
+            _place(images, resized[first : first + images.shape[0]], recipe, values)
         if blurs:
             _blur(resized, in_planes, recipe, values)
     return result

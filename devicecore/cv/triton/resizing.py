@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
+from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.resizing import axes_of
 from devicecore.cv.plan import Plan
@@ -43,7 +44,7 @@ def resize(
     axes = axes_of(src, dsize, fx, fy)
     if axes is None or src.dtype != "uint8" or src.channels not in CHANNELS:
         return None
-    if interpolation != cv2.INTER_LINEAR or not all(axis.is_whole for axis in axes):
+    if whole(interpolation) != cv2.INTER_LINEAR or not all(axis.is_whole for axis in axes):
         return None
     columns, rows = axes
     recipe = Recipe(
