@@ -40,7 +40,11 @@ class Policy:
 
 DEFAULT = Policy()
 _policy: ContextVar[Policy] = ContextVar("devicecore_cv_policy", default=DEFAULT)
-current_policy = _policy.get
+
+
+def current_policy() -> Policy:
+    """Return what is allowed here."""
+    return _policy.get()
 
 
 @contextmanager

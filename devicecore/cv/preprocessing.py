@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import cv2
@@ -127,13 +127,18 @@ def _is_fused(device: Device, there: torch.device, recipe: Recipe) -> bool:
     label = current_policy().label
     if device.device_type not in catalog.TRITON_TYPES or label not in {None, "triton"}:
         return False
-    if not installed("triton"):
+    if not _has_triton():
         return False
     from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
 
     if not fused.fits(recipe):
         return False
     return not quarantine_reason("cv.preprocess[triton]", device, partial(_tested, there))
+
+
+@cache
+def _has_triton() -> bool:
+    return installed("triton")
 
 
 def _tested(there: torch.device) -> str:

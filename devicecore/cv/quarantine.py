@@ -58,7 +58,11 @@ class Quarantine:
 
 
 _quarantine = Quarantine()
-quarantine_reason = _quarantine.reason
+
+
+def quarantine_reason(op: str, device: Device, test: Callable[[], str]) -> str:
+    """Return what is wrong with a kernel on *device*; see `Quarantine.reason`."""
+    return _quarantine.reason(op, device, test)
 
 
 def why_untrusted(operation: Operation, device: Device) -> str:

@@ -87,4 +87,8 @@ class _Uploaders:
 
 
 _uploaders = _Uploaders()
-uploader_of = _uploaders.of
+
+
+def uploader_of(device: torch.device) -> Uploader:
+    """Return the uploader of a card."""
+    return _uploaders.of(device)

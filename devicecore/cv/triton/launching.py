@@ -20,6 +20,7 @@ def launch(
     args: Sequence[Any],
     constants: Mapping[str, Any],
     key: Hashable,
+    warps: int,
 ) -> None:
     """Launch *kernel* on the current stream of the current device.
 
@@ -33,12 +34,13 @@ def launch(
         constants: Those that it is compiled for, in its order.
         key: Everything that the grid, the constants and the arguments follow from, but for where
             tensors lie; see `aligned`.
+        warps: How many groups of 32 threads share a program.
     """
     launcher = _launchers.get(key)
     if launcher is not None:
         launcher(*args, *constants.values())
         return
-    handle = kernel[grid](*args, **constants)
+    handle = kernel[grid](*args, **constants, num_warps=warps)
     if handle is not None:  # None where Triton interprets
         _launchers[key] = handle[grid]
 

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 CHANNELS = frozenset({1, 3, 4})
 _WIDEST_BLUR = 7
-_BLOCK = 128
-_PLACED_ROWS = 2
-_BLURRED_ROWS = 28
+# What an H200 is fastest with: a pixel for each thread, and short strips of two columns for each.
+_BLOCK = 256
+_PLACED_ROWS, _PLACING_WARPS = 1, 8
+_BLURRED_ROWS, _BLURRING_WARPS = 14, 4
 
 
 def fits(recipe: Recipe) -> bool:
@@ -122,6 +123,7 @@ def _place(images: Any, target: torch.Tensor, recipe: Recipe, values: torch.Tens
             "BLOCK": _BLOCK,
         },
         (recipe, images.shape, images.device, aligned(target)),
+        _PLACING_WARPS,
     )
 
 
@@ -135,6 +137,7 @@ def _blur(planes: torch.Tensor, target: torch.Tensor, recipe: Recipe, values: to
         (planes, target, weights.on(planes), values, height, width, *_strides(target)),
         {"REACH": reach, "CHANNELS": channels, "ROWS": _BLURRED_ROWS, "BLOCK": _BLOCK},
         (recipe, count, planes.device),
+        _BLURRING_WARPS,
     )
 
 
