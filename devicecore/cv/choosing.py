@@ -67,6 +67,8 @@ def choose(
         else:
             kernel = labelled_kernel(name, label, device.device_type)
             return Choice(kernel, operation, plan)
+    if not refused:
+        refused[policy.label or "torch"] = f"there is none for {device.device_type}"
     op = f"cv2.{name}"
     raise NoKernelError(op, device.name, refused)
 

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import Factory, field, frozen
 
 from devicecore.cv.environment import environment
-from devicecore.cv.image import image_of
+from devicecore.cv.image import Image, image_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -109,9 +109,12 @@ class Operation:
         return found  # type: ignore[return-value]
 
     def _made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+        # Of empty images, and of calls that make no sense, OpenCV has its own words.
+        if any(isinstance(each, Image) and not each.pixels for each in (*args, *kwargs.values())):
+            return None
         try:
             return self.planner(*args, **kwargs)
-        except (TypeError, ValueError, OverflowError):  # OpenCV has its own words for such calls
+        except (TypeError, ValueError, ArithmeticError):
             return None
 
     def run(self, _device: object, /, *args: Any, **kwargs: Any) -> Any:

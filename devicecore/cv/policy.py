@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from devicecore.kernels import Exactness
 
-Label = Literal["native", "torch", "triton", "kornia"]
-LABELS: tuple[Label, ...] = ("native", "torch", "triton", "kornia")
+Label = Literal["native", "torch", "triton"]
+LABELS: tuple[Label, ...] = ("native", "torch", "triton")
 
 
 @frozen
@@ -54,7 +54,7 @@ def using(label: Label) -> Iterator[None]:
     A call that no such kernel computes as exactly as accepted raises `NoKernelError`.
 
     Args:
-        label: ``"native"`` for OpenCV on the host, ``"torch"``, ``"triton"`` or ``"kornia"``.
+        label: ``"native"`` for OpenCV on the host, ``"torch"`` or ``"triton"``.
 
     Raises:
         ValueError: There is no such label.
