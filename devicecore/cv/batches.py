@@ -22,7 +22,7 @@ def is_batch(name: str, value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         if name in TAKES_LIST:
             return bool(value) and all(isinstance(each, (list, tuple)) for each in value)
-        return bool(value) and all(hasattr(each, "ndim") for each in value)
+        return bool(value) and all(getattr(each, "ndim", 0) for each in value)
     return getattr(value, "ndim", 0) == BATCH_AXES
 
 
@@ -82,7 +82,7 @@ def apart(results: Any) -> list[Any]:
 
 def joined(results: Sequence[Any], given: Any) -> Any:
     """Return the results of single images as the images were given: a list, or one array."""
-    if isinstance(given, (list, tuple)) or not all(hasattr(each, "ndim") for each in results):
+    if isinstance(given, (list, tuple)) or not all(getattr(each, "ndim", 0) for each in results):
         return list(results)
     if all(each.ndim == results[0].ndim == 2 for each in results):
         results = [each[..., None] for each in results]

@@ -69,10 +69,10 @@ class Operation:
         found: list[Any] = []
         for index, name in self._places:
             value = args[index] if index < len(args) else kwargs.get(name)
-            if hasattr(value, "ndim"):
+            if getattr(value, "ndim", 0):
                 found.append(value)
             elif isinstance(value, (list, tuple)):
-                found.extend(each for each in value if hasattr(each, "ndim"))
+                found.extend(each for each in value if getattr(each, "ndim", 0))
         return found
 
     def replaced(
@@ -142,7 +142,7 @@ class Operation:
 
 
 def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
-    if hasattr(value, "ndim"):
+    if getattr(value, "ndim", 0):
         return replace(value)
     if isinstance(value, (list, tuple)):
         found = [_replaced(each, replace) for each in value]
@@ -174,13 +174,15 @@ def _first(result: Any) -> Any:
 
 
 def _key(value: Any) -> Any:
-    """Return *value* as part of a key; 1, 1.0 and True are different ones, as for OpenCV."""
+    """Return *value* as part of a key; 1, 1.0, True, 0.0 and -0.0 are all different ones."""
     if isinstance(value, (tuple, list)):
         return (type(value), *map(_key, value))
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         if value.nbytes > _LARGEST_KEY:
             raise TypeError
         return (value.shape, value.dtype.str, value.tobytes())
+    if isinstance(value, float):
+        return (type(value), value.hex())
     return (type(value), value)
 
 

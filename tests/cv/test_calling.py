@@ -267,3 +267,12 @@ def test_kernels_are_those_of_the_registry() -> None:
 def test_a_scope_of_another_framework_changes_nothing() -> None:
     with device_scope("meta"), cv.using("native"):
         assert np.array_equal(cv.resize(PICTURE, (20, 15)), SMALL)
+
+
+def test_zeros_of_both_signs_are_different_arguments() -> None:
+    numbers = np.array([[1, -2, 3, 4] * 5], np.float32)
+    with cv.using("torch"):
+        for zero in (0.0, -0.0, (0.0,) * 4, (-0.0,) * 4):
+            assert np.array_equal(cv.divide(numbers, zero), cv2.divide(numbers, zero))
+        with pytest.raises(cv2.error):
+            cv.divide(numbers, np.float32(2))  # OpenCV takes no such number
