@@ -85,10 +85,10 @@ def preprocess(
         layout,
         dtype,
         border,
-        _channels(given[:1] if whole else given),
+        _channels([images] if whole else given),
     )
     with without_modes():
-        device = device_for(given[0], current_device())
+        device = device_for(images if whole else given[0], current_device())
         there = torch.device(device.torch_device or "cpu")
         if _is_fused(device, there, recipe):
             from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
@@ -188,7 +188,7 @@ def one_after_another(image: Any, recipe: Recipe, there: torch.device) -> torch.
 
 
 def _channels(images: Sequence[Any]) -> int:
-    kinds = {(image.shape[2] if image.ndim > 2 else 1, image.dtype) for image in images}
+    kinds = {(image.shape[-1] if image.ndim > 2 else 1, image.dtype) for image in images}
     if len(kinds) != 1 or next(iter(kinds))[1] not in _BYTES:
         msg = f"the images are bytes with the same number of channels, not {sorted(kinds, key=str)}"
         raise ValueError(msg)

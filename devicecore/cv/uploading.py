@@ -4,19 +4,63 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from devicecore.fork import rearm_after_fork
 from devicecore.transfer.pinned_ring import abandon
 
-# One is filled while others are on their way.
-_BUFFERS = 3
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# One is filled while others are on their way, or are read.
+_SLOTS = 4
+
+
+class _Slot:
+    """Memory for one image on the card, and beside it on the host, that is used again and again.
+
+    Attributes:
+        on_card: The bytes on the card.
+        on_host: Page-locked bytes on the host; made when an image needs them.
+        copied: Set when the last copy into `on_card` is done.
+        used: Set when the kernels that read `on_card` are done.
+    """
+
+    __slots__ = ("copied", "on_card", "on_host", "used", "views")
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.on_card: torch.Tensor = torch.empty(size, dtype=torch.uint8, device=device)
+        self.on_host: torch.Tensor | None = None
+        event: Any = torch.cuda.Event
+        self.copied: Any = event()
+        self.used: Any = event()
+        # The memory may be that of something that kernels still read, on this stream.
+        self.used.record(torch.cuda.current_stream(device))
+        self.views: dict[torch.Size, torch.Tensor] = {}
+
+    def view(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the memory on the card in the shape of *image*."""
+        found = self.views.get(image.shape)
+        if found is None:
+            found = self.views[image.shape] = self.on_card[: image.nbytes].view(image.shape)
+        return found
+
+    def staged(self, image: torch.Tensor) -> torch.Tensor:
+        """Return a page-locked copy of *image*."""
+        if self.on_host is None:
+            self.on_host = torch.empty(
+                self.on_card.shape, dtype=torch.uint8, device="cpu", pin_memory=True
+            )
+        else:
+            self.copied.synchronize()  # what was in there before
+        return self.on_host[: image.nbytes].view(image.shape).copy_(image)
 
 
 class Uploader:
-    """Copies to one card.
+    """Copies of images of bytes to one card.
 
     Args:
         device: The card.
@@ -25,43 +69,42 @@ class Uploader:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        self._ring: deque[tuple[torch.Tensor, Any]] = deque()
+        self._idle: deque[_Slot] = deque()
         self._lock = threading.Lock()
 
-    def upload(self, image: torch.Tensor) -> torch.Tensor:
-        """Return *image* on the card, ready for whatever is queued on the current stream next.
+    @contextmanager
+    def lent(self, image: torch.Tensor) -> Iterator[torch.Tensor]:
+        """Lend *image* on the card to whatever the block queues on the current stream.
 
         A page-locked image is copied from where it lies, and must stay as it is until the copy is
-        done; others go through a ring of page-locked buffers, and may be changed at once.
+        done; others go through page-locked memory, and may be changed at once.
         """
         current = torch.cuda.current_stream(self._device)
-        # Set by hand: the context manager takes as long as the copy's launch.
-        torch.cuda.set_stream(self._stream)
+        slot = self._take(image.nbytes)
         try:
-            if image.is_pinned():
-                there = image.to(self._device, non_blocking=True)
-            else:
-                there = self._through_ring(image)
-            copied = self._stream.record_event()
+            source = image if image.is_pinned() else slot.staged(image)
+            # Set by hand: the context manager takes as long as the copy's launch.
+            torch.cuda.set_stream(self._stream)
+            try:
+                self._stream.wait_event(slot.used)
+                there = slot.view(image).copy_(source, non_blocking=True)
+                slot.copied.record(self._stream)
+            finally:
+                torch.cuda.set_stream(current)
+            current.wait_event(slot.copied)
+            yield there
+            slot.used.record(current)
         finally:
-            torch.cuda.set_stream(current)
-        current.wait_event(copied)
-        there.record_stream(current)
-        return there
+            with self._lock:
+                self._idle.append(slot)
 
-    def _through_ring(self, image: torch.Tensor) -> torch.Tensor:
+    def _take(self, size: int) -> _Slot:
+        """Return the slot that has been idle longest, if there are as many as there shall be."""
         with self._lock:
-            buffer, done = self._ring.popleft() if len(self._ring) >= _BUFFERS else (None, None)
-        if done is not None:
-            done.synchronize()
-        if buffer is None or buffer.numel() < image.nbytes:
-            buffer = torch.empty(image.nbytes, dtype=torch.uint8, device="cpu", pin_memory=True)
-        staged = buffer[: image.nbytes].view(image.dtype).view(image.shape)
-        staged.copy_(image)
-        there = staged.to(self._device, non_blocking=True)
-        with self._lock:
-            self._ring.append((buffer, self._stream.record_event()))
-        return there
+            slot = self._idle.popleft() if len(self._idle) >= _SLOTS else None
+        if slot is not None and slot.on_card.numel() >= size:
+            return slot
+        return _Slot(size, self._device)
 
 
 class _Uploaders:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from attrs import frozen
 
-from devicecore.cv.table import Table
 from devicecore.cv.tables import placement
 from devicecore.cv.tables.gaussian import fixed_weights
 from devicecore.cv.triton.kernels import preprocessing as kernels
-from devicecore.cv.triton.launching import aligned, launch
+from devicecore.cv.triton.launching import Launch, is_aligned
 from devicecore.cv.uploading import uploader_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
     from devicecore.cv.recipe import Recipe
-    from devicecore.cv.tables.placement import Mode
 
 CHANNELS = frozenset({1, 3, 4})
 _WIDEST_BLUR = 7
@@ -49,34 +49,11 @@ def run(images: Any, recipe: Recipe, device: torch.device) -> torch.Tensor:
         recipe: What is done with each.
         device: Where.
     """
-    parts = enumerate(images) if isinstance(images, (list, tuple)) else [(0, images)]
-    # One after the other, so that one is copied while the kernels work on the one before.
-    batches = ((place, _batch_on(each, device)) for place, each in parts)
-    count = len(images) if isinstance(images, (list, tuple)) else images.shape[0]
-    return _run(batches, count, recipe, device)
-
-
-def _batch_on(images: Any, device: torch.device) -> torch.Tensor:
-    """Return a batch of images on the card, each in one piece of memory."""
-    tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(_writable(images))
-    if tensor.device != device:
-        tensor = uploader_of(device).upload(tensor.contiguous())
-    if tensor.ndim == 2:
-        tensor = tensor[..., None]
-    return tensor.contiguous() if tensor.ndim == 4 else tensor.contiguous()[None]
-
-
-def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the array as one that torch takes without a warning; it is only read."""
-    if array.flags.writeable and min(array.strides, default=0) >= 0:
-        return array
-    return array.copy()
-
-
-def _run(batches: Any, count: int, recipe: Recipe, device: torch.device) -> torch.Tensor:
     values = recipe.values.there(device)
     width, height = recipe.canvas
     channels = values.shape[0]
+    is_list = isinstance(images, (list, tuple))
+    count = len(images) if is_list else images.shape[0]
     planes = (count, channels, height, width)
     if recipe.layout == "NCHW":
         result = in_planes = torch.empty(planes, dtype=values.dtype, device=device)
@@ -89,59 +66,89 @@ def _run(batches: Any, count: int, recipe: Recipe, device: torch.device) -> torc
     # Entering takes as long as a launch, and is seldom needed.
     is_current = torch.cuda.current_device() == device.index
     with nullcontext() if is_current else torch.cuda.device(device):
-        for first, images in batches:
-            _place(images, resized[first : first + images.shape[0]], recipe, values)
+        # One after the other, so that one is copied while the kernels work on the one before.
+        for first, part in enumerate(images) if is_list else ((0, images),):
+            with _on_card(part, device) as there:
+                batch = _with_all_axes(there)
+                target = resized[first : first + batch.shape[0]] if is_list else resized
+                _place(batch, target, recipe)
         if blurs:
-            _blur(resized, in_planes, recipe, values)
+            _blurring(recipe, resized.shape, device, in_planes.stride())(resized, in_planes)
     return result
 
 
-def _place(images: Any, target: torch.Tensor, recipe: Recipe, values: torch.Tensor) -> None:
-    count, height, width, channels = images.shape
-    tables = _tables(width, height, channels, recipe.canvas, recipe.mode)
-    if not aligned(images):  # it is read in words
+def _on_card(images: Any, device: torch.device) -> AbstractContextManager[torch.Tensor]:
+    """Return a block that has images on the card, in one piece of memory."""
+    tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(_writable(images))
+    tensor = tensor.contiguous()
+    return nullcontext(tensor) if tensor.device == device else uploader_of(device).lent(tensor)
+
+
+def _with_all_axes(images: torch.Tensor) -> torch.Tensor:
+    if images.ndim == 2:
+        return images[None, ..., None]
+    return images if images.ndim == 4 else images[None]
+
+
+def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array as one that torch takes without a warning; it is only read."""
+    if array.flags.writeable and min(array.strides, default=0) >= 0:
+        return array
+    return array.copy()
+
+
+def _place(images: torch.Tensor, target: torch.Tensor, recipe: Recipe) -> None:
+    if not is_aligned(images):  # it is read in words
         images = images.clone()
-    launch(
-        kernels.place,
-        _grid(recipe, _PLACED_ROWS, count),
-        (
-            images,
-            target,
-            tables.columns.on(images),
-            tables.rows.on(images),
-            values,
-            height * width * channels,
-            width * channels,
-            (images.numel() - 1) // 8,
-            recipe.canvas[1],
-            recipe.canvas[0],
-            *_strides(target),
-            recipe.border,
-        ),
-        {
-            "SWAPPED": recipe.is_swapped,
-            "LOOKED_UP": recipe.blur is None,
-            "CHANNELS": channels,
-            "ROWS": _PLACED_ROWS,
-            "BLOCK": _BLOCK,
-        },
-        (recipe, images.shape, images.device, aligned(target)),
-        _PLACING_WARPS,
+    _placing(recipe, images.shape, images.device, target.stride())(images, target)
+
+
+@lru_cache(maxsize=1024)
+def _placing(
+    recipe: Recipe, shape: Sequence[int], device: torch.device, stride: Sequence[int]
+) -> Launch:
+    """Return the launch that resizes images of one shape onto their canvas."""
+    count, height, width, channels = shape
+    columns, rows = placement.spans(width, height, recipe.canvas, recipe.mode)
+    across = placement.linear_columns(width, columns)
+    across[:, 0] = np.where(across[:, 0] < 0, -1, across[:, 0] * channels)
+    down = placement.linear_rows(height, rows)
+    rest = (
+        torch.from_numpy(across).to(device),
+        torch.from_numpy(down).to(device),
+        recipe.values.there(device),
+        height * width * channels,
+        width * channels,
+        (count * height * width * channels - 1) // 8,
+        recipe.canvas[1],
+        recipe.canvas[0],
+        *_steps(stride),
+        recipe.border,
     )
+    constants = {
+        "SWAPPED": recipe.is_swapped,
+        "LOOKED_UP": recipe.blur is None,
+        "CHANNELS": channels,
+        "ROWS": _PLACED_ROWS,
+        "BLOCK": _BLOCK,
+    }
+    grid = _grid(recipe, _PLACED_ROWS, count)
+    return Launch(kernels.place, grid, rest, constants, _PLACING_WARPS)
 
 
-def _blur(planes: torch.Tensor, target: torch.Tensor, recipe: Recipe, values: torch.Tensor) -> None:
+@lru_cache(maxsize=256)
+def _blurring(
+    recipe: Recipe, shape: Sequence[int], device: torch.device, stride: Sequence[int]
+) -> Launch:
+    """Return the launch that blurs planes of one shape."""
     assert recipe.blur is not None
+    count, channels, height, width = shape
     weights, reach = _weights(recipe.blur)
-    count, channels, height, width = planes.shape
-    launch(
-        kernels.blur,
-        _grid(recipe, _BLURRED_ROWS, count * channels),
-        (planes, target, weights.on(planes), values, height, width, *_strides(target)),
-        {"REACH": reach, "CHANNELS": channels, "ROWS": _BLURRED_ROWS, "BLOCK": _BLOCK},
-        (recipe, count, planes.device),
-        _BLURRING_WARPS,
-    )
+    values = recipe.values.there(device)
+    rest = (torch.from_numpy(weights).to(device), values, height, width, *_steps(stride))
+    constants = {"REACH": reach, "CHANNELS": channels, "ROWS": _BLURRED_ROWS, "BLOCK": _BLOCK}
+    grid = _grid(recipe, _BLURRED_ROWS, count * channels)
+    return Launch(kernels.blur, grid, rest, constants, _BLURRING_WARPS)
 
 
 def _grid(recipe: Recipe, rows: int, images: int) -> tuple[int, int, int]:
@@ -149,31 +156,16 @@ def _grid(recipe: Recipe, rows: int, images: int) -> tuple[int, int, int]:
     return -(-width // _BLOCK), -(-height // rows), images
 
 
-def _strides(target: torch.Tensor) -> tuple[int, int, int, int]:
+def _steps(stride: Sequence[int]) -> tuple[int, int, int, int]:
     """Return the steps to the next image, row, pixel and plane."""
-    image, plane, row, pixel = target.stride()
+    image, plane, row, pixel = stride
     return image, row, pixel, plane
 
 
-@frozen
-class _Tables:
-    columns: Table
-    rows: Table
-
-
-@lru_cache(maxsize=1024)
-def _tables(width: int, height: int, channels: int, canvas: tuple[int, int], mode: Mode) -> _Tables:
-    columns, rows = placement.spans(width, height, canvas, mode)
-    across = placement.linear_columns(width, columns)
-    across[:, 0] = np.where(across[:, 0] < 0, -1, across[:, 0] * channels)
-    return _Tables(Table(across), Table(placement.linear_rows(height, rows)))
-
-
-@lru_cache(maxsize=64)
-def _weights(blur: tuple[int, int]) -> tuple[Table, int]:
+def _weights(blur: tuple[int, int]) -> tuple[np.ndarray[Any, Any], int]:
     """Return the kernels along rows and columns, filled up to the same length, and their reach."""
     reach = max(blur) // 2
     weights = np.zeros((2, 2 * reach + 1), np.int32)
     for own, taps in zip(weights, blur, strict=True):
         own[reach - taps // 2 : reach + taps // 2 + 1] = fixed_weights(taps, 0, 8)
-    return Table(weights), reach
+    return weights, reach
