@@ -205,6 +205,13 @@ ROWS = (
         peers=(Peer("tensor.to", "bench_peer_to_moved"),),
     ),
     Row("one tensor that is there already", "bench_transfer_one_tensor"),
+    Row("cv.resize, 8 x 8, over cv2", "bench_cv_small", gate=2.0, over="bench_peer_cv_small"),
+    Row(
+        "cv.resize, 1080p to 224",
+        "bench_cv_large",
+        share=1.03,
+        peers=(Peer("cv2", "bench_peer_cv_large"),),
+    ),
     Row(
         "import DeviceMgr and device_scope, over Python",
         "bench_import",
