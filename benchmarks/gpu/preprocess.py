@@ -1,6 +1,6 @@
 """`devicecore.cv.preprocess` on a CUDA card, beside CV-CUDA, torchvision, kornia and OpenCV.
 
-Run it on the machine itself: ``python benchmarks/gpu/preprocess.py results.json COMMIT``. Checks
+Run it on the machine itself, from the root: ``python benchmarks/gpu/preprocess.py results.json COMMIT``. Checks
 that every pixel is OpenCV's first, and prints a short table last. The pipeline: frames of
 1080 x 1920 bytes to 224 x 224, BGR to RGB, 5 x 5 Gaussian, normalised float planes.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import platform
-import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ import cv2
 import numpy as np
 import torch
 
+from benchmarks.gpu.timing import copy_speed, median_s
 from devicecore import cv, device_scope
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ DEVICE = torch.device("cuda:0")
 BATCH, HEIGHT, WIDTH, SIZE = 64, 1080, 1920, 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIGMA = 1.1  # what OpenCV derives from five taps
-ROUNDS, WARM_UP = 30, 6
 FRAMES = 400  # of a stream of single frames
 PHOTOS = 32
 
@@ -115,28 +114,6 @@ def peers() -> dict[str, Callable[[torch.Tensor], Any]]:
         with suppress(ImportError):
             found[name] = make()
     return found
-
-
-def median_s(call: Callable[[], Any]) -> float:
-    """Return the median time of a call on the card, by events."""
-    event: Any = torch.cuda.Event
-    events = [[event(enable_timing=True) for _ in range(2)] for _ in range(WARM_UP + ROUNDS)]
-    for start, end in events:
-        start.record()
-        result = call()
-        end.record()
-        del result
-    torch.cuda.synchronize()
-    found: list[float] = [start.elapsed_time(end) for start, end in events[WARM_UP:]]
-    return statistics.median(found) / 1e3
-
-
-def memory_limit(frame_bytes: int) -> tuple[float, float]:
-    """Return the card's copy speed in bytes read and written, and frames a second at that speed."""
-    source = torch.empty(1 << 30, dtype=torch.uint8, device=DEVICE)
-    target = torch.empty_like(source)
-    speed = 2 * source.numel() / median_s(lambda: target.copy_(source))
-    return speed, speed / frame_bytes
 
 
 def resident(found: dict[str, Callable[[torch.Tensor], Any]]) -> dict[str, float]:
@@ -241,7 +218,8 @@ def main() -> int:
     wrong = differing()
     found = peers()
     touched = 2 * SIZE * WIDTH * 3 + SIZE * SIZE * 3 * 4  # two rows for each row, and the result
-    speed, limit = memory_limit(touched)
+    speed = copy_speed(DEVICE)
+    limit = speed / touched
     tables = {
         "resident, frames/s": resident(found),
         "one at a time from page-locked memory, frames/s": one_at_a_time(found) | on_cores(),

@@ -1,0 +1,32 @@
+"""Times of calls on a CUDA card, by events of the card itself."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def median_s(call: Callable[[], Any], rounds: int = 30, warm_up: int = 6) -> float:
+    """Return the median time of a call in seconds; what the host adds counts where it is longer."""
+    event: Any = torch.cuda.Event
+    events = [[event(enable_timing=True) for _ in range(2)] for _ in range(warm_up + rounds)]
+    for start, end in events:
+        start.record()
+        result = call()
+        end.record()
+        del result
+    torch.cuda.synchronize()
+    found: list[float] = [start.elapsed_time(end) for start, end in events[warm_up:]]
+    return statistics.median(found) / 1e3
+
+
+def copy_speed(device: torch.device) -> float:
+    """Return how many bytes a second a copy on the card reads and writes, together."""
+    source = torch.empty(1 << 30, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.numel() / median_s(lambda: target.copy_(source))
