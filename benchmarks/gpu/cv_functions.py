@@ -1,8 +1,9 @@
 """The functions of `devicecore.cv` on a CUDA card: 16 images of 1080 x 1920 bytes that are there.
 
-Run it on the machine itself, from the root: ``python benchmarks/gpu/cv_functions.py results.json COMMIT``. Each is
-compared with OpenCV first, and timed beside CV-CUDA where that is installed and has it; the limit
-is the time that reading the images and writing the results takes at the speed of a copy.
+Run it on the machine itself, from the root:
+``PYTHONPATH=. python benchmarks/gpu/cv_functions.py results.json COMMIT``. Each is compared with
+OpenCV first, and timed beside CV-CUDA where that is installed and has it; the limit is the time
+that reading the images and writing the results takes at the speed of a copy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`devicecore.cv.preprocess` on a CUDA card, beside CV-CUDA, torchvision, kornia and OpenCV.
 
-Run it on the machine itself, from the root: ``python benchmarks/gpu/preprocess.py results.json COMMIT``. Checks
-that every pixel is OpenCV's first, and prints a short table last. The pipeline: frames of
-1080 x 1920 bytes to 224 x 224, BGR to RGB, 5 x 5 Gaussian, normalised float planes.
+Run it on the machine itself, from the root:
+``PYTHONPATH=. python benchmarks/gpu/preprocess.py results.json COMMIT``. Checks that every pixel is
+OpenCV's first, and prints a short table last. The pipeline: frames of 1080 x 1920 bytes to
+224 x 224, BGR to RGB, 5 x 5 Gaussian, normalised float planes.
 """
 
 from __future__ import annotations

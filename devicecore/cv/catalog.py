@@ -62,6 +62,10 @@ TORCH: Mapping[str, str] = {
     "morphologyEx": "morphology",
     "pyrDown": "pyramids",
     "pyrUp": "pyramids",
+    "sumElems": "reductions",
+    "mean": "reductions",
+    "meanStdDev": "reductions",
+    "countNonZero": "reductions",
 }
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
 TRITON: Mapping[str, str] = {"resize": "resizing"}
