@@ -66,6 +66,7 @@ TORCH: Mapping[str, str] = {
     "mean": "reductions",
     "meanStdDev": "reductions",
     "countNonZero": "reductions",
+    "norm": "norms",
 }
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
 TRITON: Mapping[str, str] = {"resize": "resizing"}

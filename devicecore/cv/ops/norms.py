@@ -1,0 +1,79 @@
+"""`cv2.norm` on tensors of torch: of images of integers, and of the differences of two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import torch
+
+from devicecore.cv.image import Image
+from devicecore.cv.operation import operation
+from devicecore.cv.ops.operands import SMALL_INTEGERS, is_alike
+from devicecore.cv.ops.roots import root
+from devicecore.cv.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Tensor = torch.Tensor
+
+# Below this, sums of whole numbers in float64, such as OpenCV's, are not rounded.
+_EXACT = 1 << 53
+_KINDS = frozenset({cv2.NORM_INF, cv2.NORM_L1, cv2.NORM_L2})
+# IPP's sums of other squares are rounded.
+_SQUARED = SMALL_INTEGERS - {"int16"}
+
+
+def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind."""
+    chance = np.random.default_rng(16)
+    for dtype in (np.uint8, np.int8, np.uint16, np.int16):
+        limits = np.iinfo(dtype)
+        first, second = chance.integers(limits.min, limits.max, (2, 13, 19, 3), dtype)
+        for kind in sorted(_KINDS):
+            yield (first, kind), {}
+            yield (first, second, kind), {}
+
+
+@operation("src1", "src2", examples=examples)
+def norm(src1: Image, src2: Any = ..., normType: Any = None, mask: Any = None) -> Plan | None:
+    """Plan one call of ``cv2.norm`` of whole images.
+
+    Of its two signatures, this is the one for two images; for one, *src2* is the kind.
+    """
+    other, kind, has_mask = src2, normType, mask is not None
+    if not isinstance(src2, Image):
+        other = None
+        if src2 is not ...:
+            kind, has_mask = src2, has_mask or normType is not None
+    if src2 is None:  # OpenCV takes it for an image, or for a kind
+        return None
+    kind = cv2.NORM_L2 if kind is None else kind
+    if has_mask or type(kind) is not int or kind not in _KINDS or not _is_exact(src1, kind):
+        return None
+    if other is not None and (src1.dtype != other.dtype or not is_alike(src1, other)):
+        return None
+    return Plan(_norm(kind, torch.int64 if "16" in src1.dtype else torch.int32), finish=float)
+
+
+def _is_exact(src: Image, kind: int) -> bool:
+    """Return whether sums of an image, or of the differences of two, are not rounded."""
+    if src.dtype not in (_SQUARED if kind == cv2.NORM_L2 else SMALL_INTEGERS):
+        return False
+    return src.pixels * src.channels << 2 * np.iinfo(src.dtype).bits < _EXACT
+
+
+def _norm(kind: int, work: torch.dtype) -> Callable[..., Tensor]:
+    def run(images: Tensor, others: Tensor | None = None) -> Tensor:
+        off = images.to(work)
+        if others is not None:
+            off = off - others.to(work)
+        if kind == cv2.NORM_INF:
+            return off.abs_().amax((1, 2, 3)).to(torch.float64)
+        parts = off.abs_() if kind == cv2.NORM_L1 else off.mul_(off)
+        total = parts.sum((1, 2, 3), dtype=torch.int64).to(torch.float64)
+        return total if kind == cv2.NORM_L1 else root(total)
+
+    return run

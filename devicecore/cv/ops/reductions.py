@@ -1,0 +1,110 @@
+"""`cv2.sumElems`, `mean`, `meanStdDev` and `countNonZero` on tensors of torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from devicecore.cv.operation import operation
+from devicecore.cv.ops.operands import SMALL_INTEGERS
+from devicecore.cv.ops.roots import root
+from devicecore.cv.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicecore.cv.image import Image
+
+    Tensor = torch.Tensor
+
+# OpenCV returns four numbers, whatever channels there are.
+_NUMBERS = 4
+# Below this, sums of whole numbers in float64, such as OpenCV's, are not rounded.
+_EXACT = 1 << 53
+_COUNTED = SMALL_INTEGERS | {"int32", "float32", "float64"}
+
+
+def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind."""
+    chance = np.random.default_rng(14)
+    for dtype in (np.uint8, np.int8, np.uint16, np.int16):
+        limits = np.iinfo(dtype)
+        for channels in (1, 3):
+            shape = (13, 19, channels)
+            yield (chance.integers(limits.min, limits.max, shape, dtype, endpoint=True),), {}
+
+
+def planes() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield a small plane of every type that is counted."""
+    chance = np.random.default_rng(15)
+    for dtype in sorted(_COUNTED):
+        yield (chance.integers(0, 2, (13, 19)).astype(dtype),), {}
+
+
+@operation("src", examples=examples)
+def sumElems(src: Image) -> Plan | None:
+    """Plan one call of ``cv2.sumElems``."""
+    if src.dtype not in SMALL_INTEGERS or src.channels > _NUMBERS:
+        return None
+    return Plan(lambda images: _four(_sums(_whole(images))), finish=_tuple)
+
+
+@operation("src", examples=examples)
+def mean(src: Image, mask: Any = None) -> Plan | None:
+    """Plan one call of ``cv2.mean`` of whole images."""
+    if mask is not None or src.dtype not in SMALL_INTEGERS or src.channels > _NUMBERS:
+        return None
+    share = 1.0 / src.pixels
+    return Plan(lambda images: _four(_sums(_whole(images)) * share), finish=_tuple)
+
+
+@operation("src", examples=examples)
+def meanStdDev(
+    src: Image,
+    mean: Any = None,
+    stddev: Any = None,
+    mask: Any = None,
+) -> Plan | None:
+    """Plan one call of ``cv2.meanStdDev`` of whole images."""
+    is_plain = mask is None and mean is None and stddev is None
+    if not is_plain or src.dtype not in SMALL_INTEGERS:
+        return None
+    limits = np.iinfo(src.dtype)
+    if src.pixels * int(max(-limits.min, limits.max)) ** 2 >= _EXACT:
+        return None
+    share, work = 1.0 / src.pixels, torch.int32 if limits.bits == 8 else torch.int64
+
+    def run(images: Tensor) -> tuple[Tensor, Tensor]:
+        values = images.to(work)
+        means = _sums(values) * share
+        spread = _sums(values * values) * share - means * means
+        return means[..., None], root(spread.clamp_(min=0))[..., None]
+
+    return Plan(run)
+
+
+@operation("src", examples=planes)
+def countNonZero(src: Image) -> Plan | None:
+    """Plan one call of ``cv2.countNonZero``."""
+    if src.dtype not in _COUNTED or src.channels != 1:
+        return None
+    return Plan(lambda images: (images != 0).sum((1, 2, 3)), finish=int)
+
+
+def _whole(images: Tensor) -> Tensor:
+    return images.to(torch.int32) if images.dtype is torch.uint16 else images
+
+
+def _sums(values: Tensor) -> Tensor:
+    """Return the sum of each channel of each image."""
+    return values.sum((1, 2), dtype=torch.int64).to(torch.float64)
+
+
+def _four(found: Tensor) -> Tensor:
+    return torch.nn.functional.pad(found, (0, _NUMBERS - found.shape[1]))
+
+
+def _tuple(found: Any) -> tuple[float, ...]:
+    return tuple(found.tolist())
