@@ -67,9 +67,28 @@ TORCH: Mapping[str, str] = {
     "meanStdDev": "reductions",
     "countNonZero": "reductions",
     "norm": "norms",
+    "minMaxLoc": "extremes",
+    "reduce": "reducing",
+    "integral": "integrals",
 }
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
-TRITON: Mapping[str, str] = {"resize": "resizing"}
+TRITON: Mapping[str, str] = {
+    "resize": "resizing",
+    "cvtColor": "colours",
+    "LUT": "pointwise",
+    "absdiff": "pointwise",
+    "add": "pointwise",
+    "addWeighted": "pointwise",
+    "bitwise_and": "pointwise",
+    "bitwise_not": "pointwise",
+    "bitwise_or": "pointwise",
+    "bitwise_xor": "pointwise",
+    "convertScaleAbs": "pointwise",
+    "max": "pointwise",
+    "min": "pointwise",
+    "subtract": "pointwise",
+    "threshold": "pointwise",
+}
 TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 
 _PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {

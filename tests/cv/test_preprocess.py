@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -117,49 +114,3 @@ def test_images_of_other_types_or_of_several_kinds() -> None:
         cv.preprocess(image(8, 8, 3, "float32"), 4)
     with pytest.raises(ValueError, match="channels"):
         cv.preprocess([image(8, 8, 3), image(8, 8, 1)], 4)
-
-
-INTERPRETED = """
-import numpy as np, torch
-from devicecore.cv.recipe import Recipe, normalised_bytes
-from devicecore.cv.triton import preprocessing
-from tests.cv.differential import image
-from tests.cv.test_preprocess import MEAN, STD, expected
-torch.cuda.current_device = lambda: None  # as the index of the host
-preprocessing._BLOCK, preprocessing._BLURRED_ROWS = 32, 8
-calls = [
-    ("letterbox", (5, 5), "NCHW", 3),
-    ("crop", None, "NHWC", 3),
-    ("stretch", (7, 3), "NCHW", 1),
-]
-for mode, blur, layout, channels in calls:
-    values = normalised_bytes(MEAN[:channels], STD[:channels], channels, torch.float32)
-    recipe = Recipe((26, 19), mode, 114, channels == 3, blur, values, layout)
-    pictures = [image(31, 22, channels), image(9, 40, channels)]
-    found = preprocessing.run(pictures, recipe, torch.device("cpu"))
-    if layout == "NHWC":
-        found = found.permute(0, 3, 1, 2)
-    for own, picture in zip(found, pictures, strict=True):
-        wanted = expected(picture, (26, 19), mode, blur, swap=channels == 3)
-        assert np.array_equal(own.numpy(), wanted), (mode, blur, layout, channels)
-    print(mode, channels)
-
-from tests.cv.differential import compare
-for channels in (1, 3, 4):
-    assert compare("resize", image(23, 31, channels), (40, 9), label="triton") == "exact"
-"""
-
-
-def test_the_kernels_of_triton_in_its_interpreter() -> None:
-    pytest.importorskip("triton")
-    environment = os.environ | {"TRITON_INTERPRET": "1"}
-    child = subprocess.run(
-        [sys.executable, "-c", INTERPRETED],
-        env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert child.returncode == 0, child.stderr
-    assert len(child.stdout.splitlines()) == 3

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import torch
+    from contextlib import AbstractContextManager
 
 # Triton compiles a kernel for pointers that are so aligned, and another one for all others.
 _ALIGNMENT = 16
@@ -20,7 +22,7 @@ class Launch:
     done once, and the handle it gives is used from then on.
 
     Args:
-        kernel: A function that Triton compiles; its first arguments are a source and a target.
+        kernel: A function that Triton compiles; its first arguments are the tensors that vary.
         grid: How many programs along each axis.
         rest: Its other arguments.
         constants: Those that it is compiled for, in its order.
@@ -41,24 +43,26 @@ class Launch:
         self._constants = dict(constants)
         self._warps = warps
         self._all = (*rest, *constants.values())
-        self._launchers: dict[bool, Any] = {}
+        self._launchers: dict[tuple[bool, ...], Any] = {}
 
-    def __call__(self, source: torch.Tensor, target: torch.Tensor) -> None:
-        """Launch the kernel.
-
-        Args:
-            source: Tensor to read, which `is_aligned`; always of the same shape and type.
-            target: Tensor to write, always of the same shape, type and strides.
-        """
-        alignment = is_aligned(target)
-        launcher = self._launchers.get(alignment)
+    def __call__(self, *tensors: torch.Tensor) -> None:
+        """Launch the kernel on *tensors*, always of the same shapes, types and strides."""
+        alignments = tuple(map(is_aligned, tensors))
+        launcher = self._launchers.get(alignments)
         if launcher is not None:
-            launcher(source, target, *self._all)
+            launcher(*tensors, *self._all)
             return
         compiled = self._kernel[self._grid]
-        handle = compiled(source, target, *self._rest, **self._constants, num_warps=self._warps)
+        handle = compiled(*tensors, *self._rest, **self._constants, num_warps=self._warps)
         if handle is not None:  # None where Triton interprets
-            self._launchers[alignment] = handle[self._grid]
+            self._launchers[alignments] = handle[self._grid]
+
+
+def current(device: torch.device) -> AbstractContextManager[object]:
+    """Return a block in which *device* is the current one; entering takes as long as a launch."""
+    if torch.cuda.current_device() == device.index:
+        return nullcontext()
+    return torch.cuda.device(device)
 
 
 def is_aligned(tensor: torch.Tensor) -> bool:

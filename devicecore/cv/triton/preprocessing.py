@@ -12,7 +12,7 @@ import torch
 from devicecore.cv.tables import placement
 from devicecore.cv.tables.gaussian import fixed_weights
 from devicecore.cv.triton.kernels import preprocessing as kernels
-from devicecore.cv.triton.launching import Launch, is_aligned
+from devicecore.cv.triton.launching import Launch, current, is_aligned
 from devicecore.cv.uploading import uploader_of
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def run(images: Any, recipe: Recipe, device: torch.device) -> torch.Tensor:
         in_planes = result.permute(0, 3, 1, 2)
     blurs = recipe.blur is not None
     resized = torch.empty(planes, dtype=torch.uint8, device=device) if blurs else in_planes
-    # Entering takes as long as a launch, and is seldom needed.
-    is_current = torch.cuda.current_device() == device.index
-    with nullcontext() if is_current else torch.cuda.device(device):
+    with current(device):
         # One after the other, so that one is copied while the kernels work on the one before.
         for first, part in enumerate(images) if is_list else ((0, images),):
             with _on_card(part, device) as there:

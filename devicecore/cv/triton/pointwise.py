@@ -1,0 +1,144 @@
+"""Functions of each byte by itself, by kernels of Triton.
+
+What a call means, and whether it can be computed, is what torch's kernel of the same function says.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from devicecore.cv import catalog
+from devicecore.cv.environment import environment
+from devicecore.cv.operation import Operation
+from devicecore.cv.plan import Plan
+from devicecore.cv.triton.kernels import pointwise as kernels
+from devicecore.cv.triton.launching import Launch, current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from devicecore.cv.image import Image
+
+_BLOCK, _WARPS = 4096, 8
+_BYTES = 256
+
+
+def _of_torch(name: str) -> Operation:
+    found = catalog.find(name, "torch")
+    assert found is not None
+    return found
+
+
+def _bytes_only(
+    examples: Callable[[], Iterable[tuple[tuple[Any, ...], dict[str, Any]]]],
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    for args, kwargs in examples():
+        if args[0].dtype == np.uint8:
+            yield args, kwargs
+
+
+def _operation(name: str, planner: Callable[..., Plan | None]) -> Operation:
+    """Return the operation of Triton's kernel, with the parameters of torch's."""
+    known = _of_torch(name)
+    wrapped = functools.wraps(known.planner)(planner)
+    return Operation(
+        name, "triton", wrapped, known.images, functools.partial(_bytes_only, known.examples)
+    )
+
+
+def _looked_up(name: str) -> Operation:
+    """Return an operation that reads a table of what torch's kernel makes of the 256 bytes."""
+    known = _of_torch(name)
+
+    def planner(src: Image, *args: Any, **kwargs: Any) -> Plan | None:
+        plan = known.planner(src, *args, **kwargs)
+        if plan is None or src.dtype != "uint8":
+            return None
+        every = torch.arange(_BYTES, dtype=torch.uint8)
+        made = plan.run(every.view(1, _BYTES, 1, 1).expand(1, _BYTES, 1, src.channels))
+        number, columns = made if isinstance(made, tuple) else (None, made)
+        table = columns[0, :, 0].t().contiguous()
+        launch = _table_launch(table, src.channels)
+
+        def run(images: torch.Tensor) -> Any:
+            images = images.contiguous()
+            target = torch.empty(images.shape, dtype=table.dtype, device=images.device)
+            with current(images.device):
+                launch(images.device, images.numel())(images, target)
+            if number is None:
+                return target
+            return number.to(images.device).expand(images.shape[0]), target
+
+        return Plan(run, plan.promise, plan.finish)
+
+    return _operation(name, planner)
+
+
+def _table_launch(table: torch.Tensor, channels: int) -> Callable[[torch.device, int], Launch]:
+    is_one = bool((table == table[0]).all())
+
+    @functools.lru_cache(maxsize=16)
+    def launch(device: torch.device, count: int) -> Launch:
+        own = (table[:1] if is_one else table).to(device)
+        constants = {"CHANNELS": 1 if is_one else channels, "BLOCK": _BLOCK}
+        return Launch(kernels.look_up, _grid(count), (own, count), constants, _WARPS)
+
+    return launch
+
+
+def _combined(name: str) -> Operation:
+    """Return an operation of two images of bytes."""
+    known = _of_torch(name)
+    takes_weights = name == "addWeighted"
+
+    def planner(*args: Any, **kwargs: Any) -> Plan | None:
+        plan = known.planner(*args, **kwargs)
+        given = dict(zip(known.parameters, args, strict=False)) | kwargs
+        first, second = given["src1"], given["src2"]
+        if plan is None or first.dtype != "uint8" or first != second:
+            return None
+        if given.get("dtype", -1) not in {-1, 0}:
+            return None
+        if takes_weights and not environment().has_fma:
+            return None
+        names = ("alpha", "beta", "gamma") if takes_weights else ()
+        weights = [float(np.float32(given[each])) for each in names] or [0.0, 0.0, 0.0]
+
+        @functools.lru_cache(maxsize=16)
+        def launch(count: int) -> Launch:
+            constants = {"OPERATION": name, "BLOCK": _BLOCK}
+            return Launch(kernels.combine, _grid(count), (count, *weights), constants, _WARPS)
+
+        def run(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            a, b = a.contiguous(), b.expand(a.shape).contiguous()
+            target = torch.empty(a.shape, dtype=torch.uint8, device=a.device)
+            with current(a.device):
+                launch(a.numel())(a, b, target)
+            return target
+
+        return Plan(run, plan.promise)
+
+    return _operation(name, planner)
+
+
+def _grid(count: int) -> tuple[int, int, int]:
+    return -(-count // _BLOCK), 1, 1
+
+
+LUT = _looked_up("LUT")
+bitwise_not = _looked_up("bitwise_not")
+convertScaleAbs = _looked_up("convertScaleAbs")
+threshold = _looked_up("threshold")
+absdiff = _combined("absdiff")
+add = _combined("add")
+addWeighted = _combined("addWeighted")
+bitwise_and = _combined("bitwise_and")
+bitwise_or = _combined("bitwise_or")
+bitwise_xor = _combined("bitwise_xor")
+max = _combined("max")  # noqa: A001 - OpenCV's name
+min = _combined("min")  # noqa: A001 - OpenCV's name
+subtract = _combined("subtract")

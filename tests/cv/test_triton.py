@@ -1,0 +1,76 @@
+"""Triton's kernels in its interpreter, which computes on the host; `test_cuda_cv.py` has a card."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cv2")
+pytest.importorskip("triton")
+
+from devicecore.cv import catalog
+
+PREPROCESS = """
+import numpy as np, torch
+from devicecore.cv.recipe import Recipe, normalised_bytes
+from devicecore.cv.triton import preprocessing
+from tests.cv.differential import image
+from tests.cv.test_preprocess import MEAN, STD, expected
+torch.cuda.current_device = lambda: None  # as the index of the host
+preprocessing._BLOCK, preprocessing._BLURRED_ROWS = 32, 8
+calls = [
+    ("letterbox", (5, 5), "NCHW", 3),
+    ("crop", None, "NHWC", 3),
+    ("stretch", (7, 3), "NCHW", 1),
+]
+for mode, blur, layout, channels in calls:
+    values = normalised_bytes(MEAN[:channels], STD[:channels], channels, torch.float32)
+    recipe = Recipe((26, 19), mode, 114, channels == 3, blur, values, layout)
+    pictures = [image(31, 22, channels), image(9, 40, channels)]
+    found = preprocessing.run(pictures, recipe, torch.device("cpu"))
+    if layout == "NHWC":
+        found = found.permute(0, 3, 1, 2)
+    for own, picture in zip(found, pictures, strict=True):
+        wanted = expected(picture, (26, 19), mode, blur, swap=channels == 3)
+        assert np.array_equal(own.numpy(), wanted), (mode, blur, layout, channels)
+    print(mode, channels)
+"""
+
+FUNCTIONS = """
+import torch
+from devicecore.cv import catalog
+from devicecore.cv.quarantine import tested
+from devicecore.runtime import host_cpu
+torch.cuda.current_device = lambda: None  # as the index of the host
+for name in sorted(catalog.TRITON):
+    if name != "addWeighted":  # the interpreter does not fuse
+        assert not (reason := tested(catalog.find(name, "triton"), host_cpu())), (name, reason)
+        print(name)
+"""
+
+
+def interpreted(code: str) -> list[str]:
+    """Run *code* in a child where Triton interprets, and return the lines that it prints."""
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    child = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert child.returncode == 0, child.stderr
+    return child.stdout.splitlines()
+
+
+def test_preprocess() -> None:
+    assert len(interpreted(PREPROCESS)) == 3
+
+
+def test_functions() -> None:
+    assert len(interpreted(FUNCTIONS)) == len(catalog.TRITON) - 1
