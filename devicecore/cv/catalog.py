@@ -68,6 +68,8 @@ TORCH: Mapping[str, str] = {
     "countNonZero": "reductions",
     "norm": "norms",
     "minMaxLoc": "extremes",
+    "normalize": "normalizing",
+    "perspectiveTransform": "transforming",
     "reduce": "reducing",
     "integral": "integrals",
 }
@@ -75,6 +77,7 @@ TORCH: Mapping[str, str] = {
 TRITON: Mapping[str, str] = {
     "resize": "resizing",
     "cvtColor": "colours",
+    "GaussianBlur": "smoothing",
     "LUT": "pointwise",
     "absdiff": "pointwise",
     "add": "pointwise",

@@ -21,7 +21,7 @@ from devicecore.cv.triton import preprocessing
 from tests.cv.differential import image
 from tests.cv.test_preprocess import MEAN, STD, expected
 torch.cuda.current_device = lambda: None  # as the index of the host
-preprocessing._BLOCK, preprocessing._BLURRED_ROWS = 32, 8
+preprocessing.BLOCK, preprocessing.BLURRED_ROWS = 32, 8
 calls = [
     ("letterbox", (5, 5), "NCHW", 3),
     ("crop", None, "NHWC", 3),

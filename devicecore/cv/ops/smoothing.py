@@ -82,7 +82,24 @@ def GaussianBlur(
         return None
     if (hint or cv2.getDefaultAlgorithmHint()) == _APPROXIMATE:
         return None
-    sigmas = float(sigmaX), float(sigmaY if sigmaY > 0 else sigmaX)
+    weights = gaussian_weights(src, ksize, (sigmaX, sigmaY), borderType)
+    if weights is None:
+        return None
+    return _gaussian(*weights, 8 if src.dtype == "uint8" else 16, borderType)
+
+
+def gaussian_weights(
+    src: Image, ksize: Any, given: tuple[float, float], borderType: int
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the weights along rows and columns in fixed point, or None for OpenCV to judge.
+
+    Args:
+        src: An image of bytes, or of 16 bits.
+        ksize: How many weights, or 0 for as many as the sigma needs.
+        given: The sigmas along rows and along columns; 0 for the same, or for what the size says.
+        borderType: What is outside of the image.
+    """
+    sigmas = float(given[0]), float(given[1] if given[1] > 0 else given[0])
     reach, bits = (3, 8) if src.dtype == "uint8" else (4, 16)
     sizes = []
     for length, size, sigma in zip(src.size, pair(ksize), sigmas, strict=True):
@@ -92,17 +109,17 @@ def GaussianBlur(
         sizes.append(used)
     if not all(size > 0 and size % 2 for size in sizes):
         return None
-    return _gaussian(sizes, sigmas, bits, borderType)
-
-
-def _gaussian(sizes: list[int], sigmas: tuple[float, float], bits: int, border: int) -> Plan:
-    if sizes == [1, 1]:
-        return Plan(torch.clone)
-    area = window(sizes)
     across, down = (
         fixed_weights(size, max(sigma, 0.0), bits)
         for size, sigma in zip(sizes, sigmas, strict=True)
     )
+    return across, down
+
+
+def _gaussian(across: tuple[int, ...], down: tuple[int, ...], bits: int, border: int) -> Plan:
+    if len(across) == len(down) == 1:
+        return Plan(torch.clone)
+    area = window([len(across), len(down)])
     work = torch.int32 if bits == 8 else torch.int64
 
     def run(images: Tensor) -> Tensor:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from devicecore.cv.recipe import Recipe
 
 CHANNELS = frozenset({1, 3, 4})
-_WIDEST_BLUR = 7
+WIDEST_BLUR = 7
 # What an H200 is fastest with: a pixel for each thread, and short strips of two columns for each.
-_BLOCK = 256
+BLOCK = 256
 _PLACED_ROWS, _PLACING_WARPS = 1, 8
-_BLURRED_ROWS, _BLURRING_WARPS = 14, 4
+BLURRED_ROWS, BLURRING_WARPS = 14, 4
 
 
 def fits(recipe: Recipe) -> bool:
@@ -36,7 +36,7 @@ def fits(recipe: Recipe) -> bool:
     if recipe.blur is None:
         return True
     return all(
-        taps % 2 == 1 and taps <= _WIDEST_BLUR and taps < 2 * length
+        taps % 2 == 1 and taps <= WIDEST_BLUR and taps < 2 * length
         for taps, length in zip(recipe.blur, recipe.canvas, strict=True)
     )
 
@@ -128,7 +128,7 @@ def _placing(
         "LOOKED_UP": recipe.blur is None,
         "CHANNELS": channels,
         "ROWS": _PLACED_ROWS,
-        "BLOCK": _BLOCK,
+        "BLOCK": BLOCK,
     }
     grid = _grid(recipe, _PLACED_ROWS, count)
     return Launch(kernels.place, grid, rest, constants, _PLACING_WARPS)
@@ -141,17 +141,25 @@ def _blurring(
     """Return the launch that blurs planes of one shape."""
     assert recipe.blur is not None
     count, channels, height, width = shape
-    weights, reach = _weights(recipe.blur)
+    across, down = (fixed_weights(taps, 0, 8) for taps in recipe.blur)
+    weights, reach = filled_weights(across, down)
     values = recipe.values.there(device)
     rest = (torch.from_numpy(weights).to(device), values, height, width, *_steps(stride))
-    constants = {"REACH": reach, "CHANNELS": channels, "ROWS": _BLURRED_ROWS, "BLOCK": _BLOCK}
-    grid = _grid(recipe, _BLURRED_ROWS, count * channels)
-    return Launch(kernels.blur, grid, rest, constants, _BLURRING_WARPS)
+    constants = {
+        "REACH": reach,
+        "CHANNELS": channels,
+        "STEP": 1,
+        "LOOKED_UP": True,
+        "ROWS": BLURRED_ROWS,
+        "BLOCK": BLOCK,
+    }
+    grid = _grid(recipe, BLURRED_ROWS, count * channels)
+    return Launch(kernels.blur, grid, rest, constants, BLURRING_WARPS)
 
 
 def _grid(recipe: Recipe, rows: int, images: int) -> tuple[int, int, int]:
     width, height = recipe.canvas
-    return -(-width // _BLOCK), -(-height // rows), images
+    return -(-width // BLOCK), -(-height // rows), images
 
 
 def _steps(stride: Sequence[int]) -> tuple[int, int, int, int]:
@@ -160,10 +168,10 @@ def _steps(stride: Sequence[int]) -> tuple[int, int, int, int]:
     return image, row, pixel, plane
 
 
-def _weights(blur: tuple[int, int]) -> tuple[np.ndarray[Any, Any], int]:
-    """Return the kernels along rows and columns, filled up to the same length, and their reach."""
-    reach = max(blur) // 2
+def filled_weights(across: Sequence[int], down: Sequence[int]) -> tuple[np.ndarray[Any, Any], int]:
+    """Return weights along rows and columns, filled up to the same length, and their reach."""
+    reach = max(len(across), len(down)) // 2
     weights = np.zeros((2, 2 * reach + 1), np.int32)
-    for own, taps in zip(weights, blur, strict=True):
-        own[reach - taps // 2 : reach + taps // 2 + 1] = fixed_weights(taps, 0, 8)
+    for own, given in zip(weights, (across, down), strict=True):
+        own[reach - len(given) // 2 : reach + len(given) // 2 + 1] = given
     return weights, reach

@@ -81,22 +81,26 @@ def place(
 
 
 @triton.jit
-def _blurred_row(plane, y, x, inside, height, width, weights, REACH: tl.constexpr):
+def _blurred_row(
+    plane, y, x, inside, height, width, weights, REACH: tl.constexpr, STEP: tl.constexpr
+):
     """Return one row, blurred along itself, with BORDER_REFLECT_101."""
     y = tl.abs(tl.minimum(y, height - 1 + REACH))  # a strip may end below the image
     y = tl.where(y >= height, 2 * height - 2 - y, y)
     total = tl.zeros_like(x)
+    pixel = x // STEP
     for tap in tl.static_range(2 * REACH + 1):
-        column = tl.abs(x + (tap - REACH))
+        column = tl.abs(pixel + (tap - REACH))
         column = tl.where(column >= width, 2 * width - 2 - column, column)
-        byte = tl.load(plane + y * width + column, mask=inside, other=0).to(tl.int32)
+        place = (y * width + column) * STEP + (x - pixel * STEP)
+        byte = tl.load(plane + place, mask=inside, other=0).to(tl.int32)
         total += byte * tl.load(weights + tap)
     return total
 
 
 @triton.jit
 def blur(
-    source,  # uint8 (images, channels, height, width)
+    source,  # bytes (images, CHANNELS, height, width, STEP)
     target,
     weights,  # int32, two kernels of 2 * REACH + 1 taps, along rows and along columns
     values,  # (channels, 256) of the target's type
@@ -108,15 +112,20 @@ def blur(
     target_plane,
     REACH: tl.constexpr,
     CHANNELS: tl.constexpr,
+    STEP: tl.constexpr,
+    LOOKED_UP: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Blur with GaussianBlur's 8-bit weights, in strips of rows, and look the bytes up."""
+    """Blur with GaussianBlur's 8-bit weights, in strips of rows, and look the bytes up.
+
+    A row has STEP values for each pixel; those of the target lie as far apart as its pixels.
+    """
     image = tl.program_id(2).to(tl.int64) // CHANNELS
     channel = tl.program_id(2) % CHANNELS
     x = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = x < width
-    plane = source + tl.program_id(2).to(tl.int64) * (height * width)
+    inside = x < width * STEP
+    plane = source + tl.program_id(2).to(tl.int64) * (height * width * STEP)
     to = target + image * target_image + x * target_pixel + channel * target_plane
     first = tl.program_id(1) * ROWS
     down = weights + 2 * REACH + 1
@@ -129,7 +138,7 @@ def blur(
     f = tl.zeros_like(x)
     for step in range(ROWS + 2 * REACH):
         y = first + step - REACH
-        row = _blurred_row(plane, y, x, inside, height, width, weights, REACH)
+        row = _blurred_row(plane, y, x, inside, height, width, weights, REACH, STEP)
         total = row * tl.load(down + 2 * REACH)
         total += f * tl.load(down + 2 * REACH - 1) + e * tl.load(down + 2 * REACH - 2)
         if REACH >= 2:
@@ -146,6 +155,6 @@ def blur(
         f = row
         out = y - REACH
         byte = (total + (1 << 15)) >> 16
-        found = tl.load(values + channel * 256 + byte)
+        found = tl.load(values + channel * 256 + byte) if LOOKED_UP else byte.to(tl.uint8)
         stored = inside & (step >= 2 * REACH) & (out < height)
         tl.store(to + out * target_row, found, mask=stored)
