@@ -91,6 +91,8 @@ TRITON: Mapping[str, str] = {
     "min": "pointwise",
     "subtract": "pointwise",
     "threshold": "pointwise",
+    "warpAffine": "warping",
+    "warpPerspective": "warping",
 }
 TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 

@@ -46,10 +46,10 @@ from devicecore.cv import catalog
 from devicecore.cv.quarantine import tested
 from devicecore.runtime import host_cpu
 torch.cuda.current_device = lambda: None  # as the index of the host
+# The interpreter fuses nothing, which these few pixels do not show.
 for name in sorted(catalog.TRITON):
-    if name != "addWeighted":  # the interpreter does not fuse
-        assert not (reason := tested(catalog.find(name, "triton"), host_cpu())), (name, reason)
-        print(name)
+    assert not (reason := tested(catalog.find(name, "triton"), host_cpu())), (name, reason)
+    print(name)
 """
 
 
@@ -73,4 +73,4 @@ def test_preprocess() -> None:
 
 
 def test_functions() -> None:
-    assert len(interpreted(FUNCTIONS)) == len(catalog.TRITON) - 1
+    assert len(interpreted(FUNCTIONS)) == len(catalog.TRITON)

@@ -76,7 +76,26 @@ def test_large_images_keep_their_promises(card: Device) -> None:
         ("copyMakeBorder", (picture, 5, 6, 7, 8, cv2.BORDER_REFLECT_101)),
     ]
     for name, args in calls:
-        compare(name, *args, device="cuda:0")
+        for label in ("torch", "triton"):
+            if catalog.find(name, label) is not None:
+                compare(name, *args, label=label, device="cuda:0")
+
+
+@pytest.mark.parametrize("border", [cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE])
+@pytest.mark.parametrize("flag", [cv2.INTER_NEAREST, cv2.INTER_LINEAR])
+def test_warps_of_any_size(card: Device, flag: int, border: int) -> None:
+    chance = np.random.default_rng([flag, border])
+    for _ in range(12):
+        height, width, high, wide = map(int, chance.integers(1, 600, 4))
+        picture = image(height, width, int(chance.choice([1, 3, 4])))
+        centre, angle = chance.uniform(0, 500, 2), chance.uniform(-180, 180)
+        turn = cv2.getRotationMatrix2D(centre, angle, chance.uniform(0.3, 2))
+        tilt = np.vstack([turn, [*chance.uniform(-3e-4, 3e-4, 2), 1]])
+        for name, matrix in (("warpAffine", turn), ("warpPerspective", tilt)):
+            for label in ("torch", "triton"):
+                options = {"flags": flag, "borderMode": border, "borderValue": (7, 80, 200, 9)}
+                size, where = (wide, high), "cuda:0"
+                compare(name, picture, matrix, size, label=label, device=where, **options)
 
 
 def test_arrays_come_back_and_tensors_stay(card: Device) -> None:

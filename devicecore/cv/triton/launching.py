@@ -52,8 +52,9 @@ class Launch:
         if launcher is not None:
             launcher(*tensors, *self._all)
             return
-        compiled = self._kernel[self._grid]
-        handle = compiled(*tensors, *self._rest, **self._constants, num_warps=self._warps)
+        # Products and sums are fused where a kernel says so, and nowhere else.
+        options = {"num_warps": self._warps, "enable_fp_fusion": False}
+        handle = self._kernel[self._grid](*tensors, *self._rest, **self._constants, **options)
         if handle is not None:  # None where Triton interprets
             self._launchers[alignments] = handle[self._grid]
 
