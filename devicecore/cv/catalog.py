@@ -70,6 +70,7 @@ TORCH: Mapping[str, str] = {
     "minMaxLoc": "extremes",
     "normalize": "normalizing",
     "perspectiveTransform": "transforming",
+    "transform": "transforming",
     "adaptiveThreshold": "adapting",
     "reduce": "reducing",
     "integral": "integrals",

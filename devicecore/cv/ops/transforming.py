@@ -1,4 +1,4 @@
-"""`cv2.perspectiveTransform` on tensors of torch: points, each as the channels of a pixel."""
+"""`cv2.transform` and `perspectiveTransform` on tensors of torch: channels times a matrix."""
 
 from __future__ import annotations
 
@@ -7,21 +7,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.operands import rounded
 from devicecore.cv.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from devicecore.cv.image import Image
+    from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
 
 # The numbers of coordinates before and after, which OpenCV has formulas of their own for.
 _COORDINATES = frozenset({(2, 2), (3, 3), (3, 2)})
 _MATRIX_TYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
+_MOST_CHANNELS = 4
+# Channels before and after for which OpenCV has loops of their own, with other roundings.
+_SPECIAL = frozenset({(2, 2), (3, 3), (4, 4), (3, 1)})
+# Of three bytes to three: bits after the point, and the largest factors of that kind.
+_BITS, _LARGEST, _LARGEST_LAST = 10, 32, 8192
+_OVERFLOW = 1 << 31
 # Points whose divisor is nearer to 0 become 0.
 _NEAR = float(np.finfo(np.float32).eps)
+
+
+def image_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield small calls of every kind of ``cv2.transform``."""
+    chance = np.random.default_rng(23)
+    for before in range(1, _MOST_CHANNELS + 1):
+        for dtype in (np.uint8, np.float32):
+            image = chance.integers(0, 256, (13, 19, before)).astype(dtype)
+            for after in range(1, _MOST_CHANNELS + 1):
+                yield (image, chance.random((after, before))), {}
+                yield (image, chance.normal(0, 9, (after, before + 1))), {}
 
 
 def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -58,6 +79,96 @@ def perspectiveTransform(
         return found.masked_fill(is_zero[..., None], 0).float()
 
     return Plan(run)
+
+
+@operation("src", examples=image_examples)
+def transform(
+    src: Image,
+    m: Any,
+    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+) -> Plan | None:
+    """Plan one call of ``cv2.transform`` of images of bytes or float32."""
+    if src.dtype not in {"uint8", "float32"} or not 1 <= src.channels <= _MOST_CHANNELS:
+        return None
+    if not isinstance(m, np.ndarray) or m.dtype not in _MATRIX_TYPES or m.ndim != 2:
+        return None
+    before, after = src.channels, m.shape[0]
+    is_one = before == after == 1  # another function of OpenCV
+    if is_one or not 1 <= after <= _MOST_CHANNELS or m.shape[1] - before not in {0, 1}:
+        return None
+    matrix = np.zeros((after, before + 1), np.float32)
+    matrix[:, : m.shape[1]] = m
+    here = environment()
+    if not np.isfinite(matrix).all() or here.version != (5, 0) or not here.is_x86:
+        return None
+    return _of_bytes(matrix) if src.dtype == "uint8" else _of_floats(matrix)
+
+
+def _of_bytes(matrix: np.ndarray[Any, Any]) -> Plan | None:
+    after, columns = matrix.shape
+    sizes = np.abs(matrix.astype(np.float64))
+    if (255 * sizes[:, :-1].sum(1) + sizes[:, -1]).max() >= _OVERFLOW / 2:
+        return None
+    largest = [_LARGEST, _LARGEST, _LARGEST_LAST, _LARGEST_LAST]
+    if matrix.shape == (3, 4) and (sizes < largest).all() and not _is_diagonal(matrix):
+        return _in_fixed_point(matrix)
+    promise: Exactness = "lsb1" if (columns - 1, after) in _SPECIAL else "exact"
+    sums = _sums(matrix, is_fused=False)
+    return Plan(lambda images: rounded(sums(images.float()), torch.uint8), promise)
+
+
+def _of_floats(matrix: np.ndarray[Any, Any]) -> Plan:
+    after, columns = matrix.shape
+    # Of four channels, sums are fused or not as the processor's vectors are long.
+    is_known = (columns - 1, after) not in _SPECIAL and columns - 1 < _MOST_CHANNELS
+    promise: Exactness = "exact" if is_known else "tolerance"
+    return Plan(_sums(matrix, is_fused=environment().has_fma), promise)
+
+
+def _is_diagonal(matrix: np.ndarray[Any, Any]) -> bool:
+    others = matrix[:, :-1] * (1 - np.eye(len(matrix)))
+    return bool((np.abs(others) <= _NEAR).all())
+
+
+def _in_fixed_point(matrix: np.ndarray[Any, Any]) -> Plan | None:
+    scale = 1 << _BITS
+    factors = np.rint(matrix * np.float32(scale)).astype(np.int64)
+    factors[:, :2] = factors[:, :2].clip(-(1 << 15), (1 << 15) - 1)
+    added = factors[:, -1] + scale // 2
+    # In vectors, and in what they leave over, the half is added before and after rounding.
+    ends = np.rint((matrix[:, -1] + np.float32(0.5)) * np.float32(scale))
+    reach = 255 * np.abs(factors[:, :-1]).sum(1) + np.abs(added)
+    if not np.array_equal(ends, added) or reach.max() >= _OVERFLOW:
+        return None
+    rows = [
+        (each.tolist(), more) for each, more in zip(factors[:, :-1], added.tolist(), strict=True)
+    ]
+
+    def run(images: Tensor) -> Tensor:
+        places = images.to(torch.int32).unbind(-1)
+        found = [
+            sum((place * factor for place, factor in zip(places, row, strict=True)), start=more)
+            for row, more in rows
+        ]
+        return (torch.stack(found, -1) >> _BITS).clamp_(0, 255).to(torch.uint8)
+
+    return Plan(run)
+
+
+def _sums(matrix: np.ndarray[Any, Any], *, is_fused: bool) -> Callable[[Tensor], Tensor]:
+    """Return sums of float32, which start with what is added."""
+    rows = [(each[:-1], each[-1]) for each in matrix.tolist()]
+
+    def run(images: Tensor) -> Tensor:
+        places, found = images.unbind(-1), []
+        for row, added in rows:
+            total = torch.full_like(places[0], added)
+            for place, factor in zip(places, row, strict=True):
+                total = fused(place, factor, total) if is_fused else place * factor + total
+            found.append(total)
+        return torch.stack(found, -1)
+
+    return run
 
 
 def _row(places: tuple[Tensor, ...], factors: list[float]) -> Tensor:
