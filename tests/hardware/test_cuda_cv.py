@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.hardware
 
+CURVE = np.arange(256, dtype=np.uint8)[::-1].copy()
+
 
 @pytest.fixture
 def card() -> Device:
@@ -147,6 +149,26 @@ def test_preprocess_is_fused_and_exact(card: Device) -> None:
             assert np.array_equal(own, expected(picture, (224, 160), mode, blur, swap=True))
     # The self-test of the fused kernels has not sent them to quarantine.
     assert not [move for move in default_ledger().moves() if "preprocess" in move.op]
+
+
+def test_the_second_card_has_kernels_of_its_own(card: Device) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("there is one card")
+    picture = image(60, 80)
+    spin = cv2.getRotationMatrix2D((30, 20), 17, 1.1)
+    for index in (0, 1, 0):
+        there = torch.from_numpy(picture).to(f"cuda:{index}")
+        with cv.using("triton"):
+            results = [
+                (cv.resize(there, (40, 30)), cv2.resize(picture, (40, 30))),
+                (cv.add(there, there), cv2.add(picture, picture)),
+                (cv.LUT(there, CURVE), cv2.LUT(picture, CURVE)),
+                (cv.GaussianBlur(there, (5, 5), 0), cv2.GaussianBlur(picture, (5, 5), 0)),
+                (cv.warpAffine(there, spin, (50, 50)), cv2.warpAffine(picture, spin, (50, 50))),
+            ]
+        for found, wanted in results:
+            assert found.device.index == index
+            assert np.array_equal(found.cpu().numpy(), wanted)
 
 
 def test_frames_may_be_changed_as_soon_as_they_are_given(card: Device) -> None:

@@ -43,12 +43,13 @@ class Launch:
         self._constants = dict(constants)
         self._warps = warps
         self._all = (*rest, *constants.values())
-        self._launchers: dict[tuple[bool, ...], Any] = {}
+        self._launchers: dict[tuple[Any, ...], Any] = {}
 
     def __call__(self, *tensors: torch.Tensor) -> None:
         """Launch the kernel on *tensors*, always of the same shapes, types and strides."""
-        alignments = tuple(map(is_aligned, tensors))
-        launcher = self._launchers.get(alignments)
+        # A handle is of one card.
+        key = (tensors[0].device.index, *map(is_aligned, tensors))
+        launcher = self._launchers.get(key)
         if launcher is not None:
             launcher(*tensors, *self._all)
             return
@@ -56,7 +57,7 @@ class Launch:
         options = {"num_warps": self._warps, "enable_fp_fusion": False}
         handle = self._kernel[self._grid](*tensors, *self._rest, **self._constants, **options)
         if handle is not None:  # None where Triton interprets
-            self._launchers[alignments] = handle[self._grid]
+            self._launchers[key] = handle[self._grid]
 
 
 def current(device: torch.device) -> AbstractContextManager[object]:
