@@ -90,7 +90,7 @@ def countNonZero(src: Image) -> Plan | None:
     """Plan one call of ``cv2.countNonZero``."""
     if src.dtype not in _COUNTED or src.channels != 1:
         return None
-    return Plan(lambda images: (images != 0).sum((1, 2, 3)), finish=int)
+    return Plan(lambda images: (_whole(images) != 0).sum((1, 2, 3)), finish=int)
 
 
 def _whole(images: Tensor) -> Tensor:

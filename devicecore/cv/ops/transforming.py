@@ -145,11 +145,12 @@ def _in_fixed_point(matrix: np.ndarray[Any, Any]) -> Plan | None:
     ]
 
     def run(images: Tensor) -> Tensor:
-        places = images.to(torch.int32).unbind(-1)
-        found = [
-            sum((place * factor for place, factor in zip(places, row, strict=True)), start=more)
-            for row, more in rows
-        ]
+        places, found = images.to(torch.int32).unbind(-1), []
+        for row, more in rows:
+            total = torch.full_like(places[0], more)
+            for place, factor in zip(places, row, strict=True):
+                total.add_(place, alpha=factor)
+            found.append(total)
         return (torch.stack(found, -1) >> _BITS).clamp_(0, 255).to(torch.uint8)
 
     return Plan(run)
