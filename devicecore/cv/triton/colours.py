@@ -71,4 +71,4 @@ def _plan(src: Image, code: int, *args: Any, **kwargs: Any) -> Plan | None:
     return Plan(run)
 
 
-cvtColor = Operation("cvtColor", "triton", _plan, colours.cvtColor.images, _examples)
+cvtColor: Operation = Operation("cvtColor", "triton", _plan, colours.cvtColor.images, _examples)

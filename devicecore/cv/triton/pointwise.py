@@ -129,16 +129,16 @@ def _grid(count: int) -> tuple[int, int, int]:
     return -(-count // _BLOCK), 1, 1
 
 
-LUT = _looked_up("LUT")
-bitwise_not = _looked_up("bitwise_not")
-convertScaleAbs = _looked_up("convertScaleAbs")
-threshold = _looked_up("threshold")
-absdiff = _combined("absdiff")
-add = _combined("add")
-addWeighted = _combined("addWeighted")
-bitwise_and = _combined("bitwise_and")
-bitwise_or = _combined("bitwise_or")
-bitwise_xor = _combined("bitwise_xor")
-max = _combined("max")  # noqa: A001 - OpenCV's name
-min = _combined("min")  # noqa: A001 - OpenCV's name
-subtract = _combined("subtract")
+LUT: Operation = _looked_up("LUT")
+bitwise_not: Operation = _looked_up("bitwise_not")
+convertScaleAbs: Operation = _looked_up("convertScaleAbs")
+threshold: Operation = _looked_up("threshold")
+absdiff: Operation = _combined("absdiff")
+add: Operation = _combined("add")
+addWeighted: Operation = _combined("addWeighted")
+bitwise_and: Operation = _combined("bitwise_and")
+bitwise_or: Operation = _combined("bitwise_or")
+bitwise_xor: Operation = _combined("bitwise_xor")
+max: Operation = _combined("max")  # noqa: A001 - OpenCV's name
+min: Operation = _combined("min")  # noqa: A001 - OpenCV's name
+subtract: Operation = _combined("subtract")

@@ -77,4 +77,4 @@ def _plan(
     return Plan(run)
 
 
-GaussianBlur = Operation("GaussianBlur", "triton", _plan, ("src",), _examples)
+GaussianBlur: Operation = Operation("GaussianBlur", "triton", _plan, ("src",), _examples)

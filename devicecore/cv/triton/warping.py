@@ -103,5 +103,5 @@ def _run(
     return run
 
 
-warpAffine = _operation(warping.warpAffine, 2)
-warpPerspective = _operation(warping.warpPerspective, 3)
+warpAffine: Operation = _operation(warping.warpAffine, 2)
+warpPerspective: Operation = _operation(warping.warpPerspective, 3)
