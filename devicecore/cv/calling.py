@@ -127,7 +127,11 @@ def _native(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     host_args = [to_host(each) for each in args]
     host_kwargs = {key: to_host(each) for key, each in kwargs.items()}
     result = host_cpu().compute(native_kernel(name), *host_args, **host_kwargs)
-    return _as_tensors(result, where[0]) if where else result
+    if not where:
+        return result
+    operation = catalog.find(name, "torch")
+    assert operation is not None  # functions are made for what is in the catalogue
+    return results.into(operation.destination(args, kwargs), _as_tensors(result, where[0]))
 
 
 def _as_tensors(result: Any, device: Any) -> Any:

@@ -31,8 +31,3 @@ class Plan:
     run: Callable[..., Any] = field(repr=False)
     promise: Exactness = "exact"
     finish: Callable[[Any], Any] | None = field(default=None, repr=False)
-
-
-def weakest(*promises: Exactness) -> Exactness:
-    """Return what can be promised of a result that several promises went into."""
-    return max(promises, key=PROMISES.index)

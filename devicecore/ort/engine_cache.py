@@ -139,7 +139,7 @@ class EngineCache:
                 entry = _opened(place)
             try:
                 yield entry
-            except BaseException:
+            except BaseException:  # an interrupt too: half an engine must not stay
                 _give_up(entry, place)
                 raise
             if entry.is_new:

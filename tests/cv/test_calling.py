@@ -162,7 +162,8 @@ def test_a_place_for_the_result(label: Any) -> None:
         assert cv.flip(own, 1, own) is own
         assert np.array_equal(own, cv2.flip(PICTURE, 1))
         tensor = torch.zeros(15, 20, 3, dtype=torch.uint8)
-        assert cv.resize(torch.from_numpy(PICTURE), (20, 15), tensor).shape == tensor.shape
+        assert cv.resize(torch.from_numpy(PICTURE), (20, 15), tensor) is tensor
+        assert np.array_equal(tensor.numpy(), SMALL)
 
 
 @pytest.mark.parametrize("label", ["native", "torch"])
