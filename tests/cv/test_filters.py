@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 pytest.importorskip("torch")
@@ -140,6 +140,8 @@ def test_bells(
     assert compare("sepFilter2D", picture, -1, across, down, **named) == "exact"
     # Whatever is rounded away counts here.
     dull, amplified = picture % 16 + 120, (across * 300).astype(np.float32)
+    # Whole numbers of 256ths, a rare draw, are computed in integers, and left to OpenCV there.
+    assume((amplified * 256 % 1).any())
     one = np.ones(1, np.float32)
     named["delta"] = -300 * 127.5 + 128
     assert compare("sepFilter2D", dull, -1, amplified, one, **named) == "exact"
