@@ -113,7 +113,7 @@ nightly: build ## Every test, the slow ones too, against the built wheel in an e
 	build/wheel/venv/bin/python tools/opencv_fallback.py
 	build/wheel/venv/bin/python tools/swiftshader.py
 	cp -r README.md conftest.py pyproject.toml docs tests benchmarks build/wheel/
-	cd build/wheel && venv/bin/pytest -m "" -o faulthandler_timeout=1200 $(PYTEST_ARGS)
+	cd build/wheel && venv/bin/pytest -m "" --hypothesis-profile=searching -o faulthandler_timeout=1200 $(PYTEST_ARGS)
 
 clean: ## Remove everything that make made
 	rm -rf $(VENV) build dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
