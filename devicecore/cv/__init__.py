@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name == "preprocess":
         found = import_module("devicecore.cv.preprocessing").preprocess
+    elif name == "createCLAHE":
+        found = import_module("devicecore.cv.clahe").createCLAHE
     elif name in catalog.TORCH:
         found = import_module("devicecore.cv.calling").function(name)
     else:

@@ -21,6 +21,7 @@ TORCH: Mapping[str, str] = {
     "applyColorMap": "lookup",
     "calcHist": "histograms",
     "equalizeHist": "histograms",
+    "CLAHE_apply": "local_contrast",
     "warpAffine": "warping",
     "warpPerspective": "warping",
     "remap": "remapping",
@@ -75,6 +76,22 @@ TORCH: Mapping[str, str] = {
     "reduce": "reducing",
     "integral": "integrals",
 }
+# Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
+HOST: tuple[str, ...] = (
+    "Canny",
+    "bilateralFilter",
+    "dft",
+    "distanceTransform",
+    "exp",
+    "idft",
+    "log",
+    "matchTemplate",
+    "pow",
+    "sqrt",
+    "stackBlur",
+    "undistort",
+    "warpPolar",
+)
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
 TRITON: Mapping[str, str] = {
     "resize": "resizing",

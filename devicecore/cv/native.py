@@ -36,6 +36,23 @@ _originals: dict[str, Callable[..., Any]] = {
 }
 
 
+def _clahe_apply(
+    src: Any, clipLimit: float, tileGridSize: Any, bitShift: int = 0, dst: Any = None
+) -> Any:
+    """CLAHE_apply(src, clipLimit, tileGridSize[, bitShift[, dst]]) -> dst.
+
+    ``cv2.CLAHE.apply`` of an object with these settings.
+    """
+    used = _originals["createCLAHE"](clipLimit, tileGridSize)
+    if bitShift:
+        used.setBitShift(bitShift)
+    return used.apply(src, dst)
+
+
+# A method of OpenCV's, as a function.
+_originals["CLAHE_apply"] = _clahe_apply
+
+
 def original(name: str) -> Callable[..., Any]:
     """Return one of OpenCV's functions as it was before anybody patched it.
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from devicecore.cv import catalog
+from devicecore.cv.native import original
 from devicecore.cv.quarantine import keeps
 from devicecore.cv.results import on_host
 
@@ -26,7 +27,7 @@ def compare(name: str, *args: Any, label: str = "torch", device: str = "cpu", **
     plan = operation.plan(args, kwargs)
     if plan is None:
         return "host"
-    expected = getattr(cv2, name)(*args, **kwargs)
+    expected = original(name)(*args, **kwargs)
 
     def moved(array: Any) -> Any:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)

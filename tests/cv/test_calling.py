@@ -15,7 +15,7 @@ from devicecore.runtime import default_runtime, host_cpu
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
-from devicecore.cv import catalog, choosing, quarantine  # noqa: E402 - they import torch
+from devicecore.cv import catalog, choosing, native, quarantine  # noqa: E402 - they import torch
 from devicecore.cv.plan import Plan  # noqa: E402 - like the others
 from tests.cv.differential import image  # noqa: E402 - it imports torch
 
@@ -46,7 +46,7 @@ def test_parameters_are_opencvs(name: str) -> None:
     assert operation is not None
     signatures = [
         tuple(re.findall(r"\w+", line.partition("(")[2].partition("->")[0]))
-        for line in getattr(cv2, name).__doc__.splitlines()
+        for line in (native.original(name).__doc__ or "").splitlines()
         if line.startswith(f"{name}(")
     ]
     assert any(operation.parameters[: len(each)] == each for each in signatures)
