@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _HALVES = {"uint8": 128, "uint16": 32768}
 _TYPES = {"uint8": torch.uint8, "uint16": torch.uint16}
 # In parts of 2**15: blue, green, red.
-_GRAY = (3735, 19235, 9798)
+GRAY = (3735, 19235, 9798)
 _GRAY_SHARES = (0.114, 0.587, 0.299)
 # In parts of 2**14.
-_LUMA = (1868, 9617, 4899)
-_RED_EXCESS, _BLUE_EXCESS = {"YCrCb": 11682, "YUV": 14369}, {"YCrCb": 9241, "YUV": 8061}
+LUMA = (1868, 9617, 4899)
+RED_EXCESS, BLUE_EXCESS = {"YCrCb": 11682, "YUV": 14369}, {"YCrCb": 9241, "YUV": 8061}
 # Of the excess of red and of blue: what red, green, green and blue get.
-_BACK = {"YCrCb": (22987, -11698, -5636, 29049), "YUV": (18678, -9519, -6472, 33292)}
+BACK = {"YCrCb": (22987, -11698, -5636, 29049), "YUV": (18678, -9519, -6472, 33292)}
 # In parts of 2**12: blue, green, red of X, Y, Z, and back.
-_XYZ = ((739, 1465, 1689), (296, 2929, 871), (3892, 488, 79))
-_FROM_XYZ = ((228, -836, 4331), (-3970, 7684, 170), (13273, -6296, -2042))
+XYZ = ((739, 1465, 1689), (296, 2929, 871), (3892, 488, 79))
+FROM_XYZ = ((228, -836, 4331), (-3970, 7684, 170), (13273, -6296, -2042))
 
 
 def to_gray(src: Image, blue: int) -> Plan | None:
@@ -38,7 +38,7 @@ def to_gray(src: Image, blue: int) -> Plan | None:
         return None
     if src.dtype in _TYPES:
         kind = _TYPES[src.dtype]
-        return Plan(lambda images: _sum(colours(images, blue), _GRAY, 15).to(kind).unsqueeze(-1))
+        return Plan(lambda images: _sum(colours(images, blue), GRAY, 15).to(kind).unsqueeze(-1))
     if src.dtype != "float32":
         return None
 
@@ -67,11 +67,11 @@ def to_luma(src: Image, blue: int, space: str) -> Plan | None:
     if not has_colours(src) or src.dtype not in _TYPES:
         return None
     kind, half = _TYPES[src.dtype], (_HALVES[src.dtype] << 14) + (1 << 13)
-    of_red, of_blue = _RED_EXCESS[space], _BLUE_EXCESS[space]
+    of_red, of_blue = RED_EXCESS[space], BLUE_EXCESS[space]
 
     def run(images: Tensor) -> Tensor:
         planes = colours(images, blue)
-        luma = _sum(planes, _LUMA, 14)
+        luma = _sum(planes, LUMA, 14)
         red = (planes[2] - luma).mul_(of_red).add_(half) >> 14
         blues = (planes[0] - luma).mul_(of_blue).add_(half) >> 14
         chroma = (red, blues) if space == "YCrCb" else (blues, red)
@@ -86,7 +86,7 @@ def from_luma(src: Image, blue: int, asked: int, space: str) -> Plan | None:
     if src.channels != 3 or channels is None or src.dtype not in _TYPES:
         return None
     kind, half = _TYPES[src.dtype], _HALVES[src.dtype]
-    to_red, to_green, too_to_green, to_blue = _BACK[space]
+    to_red, to_green, too_to_green, to_blue = BACK[space]
     places = (1, 2) if space == "YCrCb" else (2, 1)
 
     def run(images: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ def to_xyz(src: Image, blue: int) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         planes = colours(images, blue)
-        return saturated(torch.stack([_sum(planes, shares, 12) for shares in _XYZ], -1), kind)
+        return saturated(torch.stack([_sum(planes, shares, 12) for shares in XYZ], -1), kind)
 
     return Plan(run)
 
@@ -124,7 +124,7 @@ def from_xyz(src: Image, blue: int, asked: int) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         planes = colours(images, 0)
-        found = (saturated(_sum(planes, shares, 12), kind) for shares in _FROM_XYZ)
+        found = (saturated(_sum(planes, shares, 12), kind) for shares in FROM_XYZ)
         return pixels(tuple(found), blue, channels)
 
     return Plan(run)

@@ -1,4 +1,4 @@
-"""`cv2.cvtColor` by kernels of Triton: orders of channels, and gray."""
+"""`cv2.cvtColor` of bytes by kernels of Triton; what a code means is what torch's kernel says."""
 
 from __future__ import annotations
 
@@ -6,69 +6,126 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import cv2
-import torch
+import numpy as np
+from attrs import frozen
 
 from devicecore.cv.operation import Operation
-from devicecore.cv.ops import colours
+from devicecore.cv.ops import colour_spaces, colours
 from devicecore.cv.plan import Plan
-from devicecore.cv.triton.kernels import pointwise as kernels
+from devicecore.cv.triton.grouping import groups, is_native, readable, writable
+from devicecore.cv.triton.kernels import colours as kernels
 from devicecore.cv.triton.launching import Launch, current
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    import torch
 
     from devicecore.cv.image import Image
 
-_BLOCK, _WARPS = 1024, 4
+_BLOCK, _WARPS = 128, 4  # a group of pixels for each thread
 _ORDERS = ("BGR", "RGB", "BGRA", "RGBA")
-_SHARES = (3735, 19235, 9798)  # of blue, green and red, in 15 bits
+_OPAQUE = 4  # in the place of a channel
 
 
-def _codes() -> dict[int, tuple[str, str]]:
-    """Return what each code converts from and to."""
-    pairs = [(source, target) for source in _ORDERS for target in (*_ORDERS, "GRAY")]
-    found = {getattr(cv2, f"COLOR_{a}2{b}", None): (a, b) for a, b in pairs}
-    return {code: pair for code, pair in found.items() if code is not None}
+@frozen
+class _Conversion:
+    """What the kernel is told of a conversion.
+
+    Attributes:
+        kind: Its name there.
+        numbers: Its weights there.
+        read: The places of three channels in the source.
+        written: Which of the three results the target consists of.
+        default: How many channels the target has, where the caller may say 3 or 4; otherwise 0.
+    """
+
+    kind: str
+    numbers: Any = 0
+    read: tuple[int, ...] = (0, 1, 2)
+    written: tuple[int, ...] = (0, 1, 2)
+    default: int = 0
 
 
-_CODES = _codes()
+def _conversions() -> Iterator[tuple[str, _Conversion]]:
+    for source in _ORDERS:
+        for target in _ORDERS:
+            written = (0, 1, 2) if source[0] == target[0] else (2, 1, 0)
+            yield f"{source}2{target}", _Conversion("", written=written, default=len(target))
+    for order in _ORDERS:
+        read = (0, 1, 2) if order[0] == "B" else (2, 1, 0)
+        yield f"{order}2GRAY", _Conversion("gray", colour_spaces.GRAY, read, (0,))
+        yield f"GRAY2{order}", _Conversion("", read=(0, 0, 0), default=len(order))
+        for name, circle in (("HSV", 180), ("HSV_FULL", 256)):
+            yield f"{order}2{name}", _Conversion("HSV", circle, read)
+        for space in ("YCrCb", "YUV"):
+            numbers = (
+                *colour_spaces.LUMA,
+                colour_spaces.RED_EXCESS[space],
+                colour_spaces.BLUE_EXCESS[space],
+            )
+            places = (0, 1, 2) if space == "YCrCb" else (0, 2, 1)
+            yield f"{order}2{space}", _Conversion("luma", numbers, read, places)
+            back = _Conversion("from luma", colour_spaces.BACK[space], places, read, 3)
+            yield f"{space}2{order}", back
+        yield f"{order}2XYZ", _Conversion("sums", sum(colour_spaces.XYZ, ()), read)
+        back = _Conversion("sums", sum(colour_spaces.FROM_XYZ, ()), written=read, default=3)
+        yield f"XYZ2{order}", back
+
+
+_CONVERSIONS = {
+    getattr(cv2, f"COLOR_{name}"): conversion
+    for name, conversion in _conversions()
+    if hasattr(cv2, f"COLOR_{name}")
+}
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    for args, kwargs in colours.cvtColor.examples():
-        if args[1] in _CODES:
-            yield args, kwargs
+    chance = np.random.default_rng(6)
+    for (image, code), kwargs in colours.cvtColor.examples():
+        if code in _CONVERSIONS:
+            yield (image, code), kwargs
+            yield (chance.integers(0, 256, (3, 5, *image.shape[2:]), np.uint8), code), kwargs
 
 
 @functools.wraps(colours.cvtColor.planner)
-def _plan(src: Image, code: int, *args: Any, **kwargs: Any) -> Plan | None:
-    plan = colours.cvtColor.planner(src, code, *args, **kwargs)
-    pair = _CODES.get(int(code))
-    if plan is None or pair is None or src.dtype != "uint8":
+def _plan(
+    src: Image, code: int, dst: Any = None, dstCn: int = 0, hint: int = cv2.ALGO_HINT_DEFAULT
+) -> Plan | None:
+    plan = colours.cvtColor.planner(src, code, dst, dstCn, hint)
+    conversion = _CONVERSIONS.get(code)
+    if plan is None or conversion is None or src.dtype != "uint8":
         return None
-    source, target = pair
-    is_gray = target == "GRAY"
-    channels = 1 if is_gray else len(target)
+    written = conversion.written
+    if conversion.default and (dstCn if dstCn > 0 else conversion.default) == 4:
+        written = (*written, 3 if src.channels == 4 else _OPAQUE)
+    return Plan(_run(conversion, src.channels, written), plan.promise)
 
+
+def _run(
+    conversion: _Conversion, channels: int, written: tuple[int, ...]
+) -> Callable[[torch.Tensor], torch.Tensor]:
     @functools.lru_cache(maxsize=16)
-    def launch(pixels: int) -> Launch:
-        grid = (-(-pixels // _BLOCK), 1, 1)
-        if is_gray:
-            shares = _SHARES if source.startswith("B") else _SHARES[::-1]
-            constants: dict[str, Any] = {"CHANNELS": src.channels, "BLOCK": _BLOCK}
-            return Launch(kernels.gray, grid, (pixels, *shares), constants, _WARPS)
-        constants = {"FROM": src.channels, "TO": channels, "SWAPPED": source[0] != target[0]}
-        return Launch(kernels.shuffle, grid, (pixels,), constants | {"BLOCK": _BLOCK}, _WARPS)
+    def launch(count: int, device: torch.device) -> Launch:
+        constants = {
+            "CONVERSION": conversion.kind,
+            "NUMBERS": conversion.numbers,
+            "READ": conversion.read,
+            "WRITTEN": written,
+            "FROM": channels,
+            "NATIVE": is_native(device),
+            "BLOCK": _BLOCK,
+        }
+        return Launch(kernels.convert, (-(-count // _BLOCK), 1, 1), (count,), constants, _WARPS)
 
     def run(images: torch.Tensor) -> torch.Tensor:
-        images = images.contiguous()
-        shape = (*images.shape[:3], channels)
-        found = torch.empty(shape, dtype=torch.uint8, device=images.device)
+        shape = (*images.shape[:3], len(written))
+        memory, found = writable(shape, images.device)
         with current(images.device):
-            launch(images.numel() // src.channels)(images, found)
+            launch(groups(found.numel() // shape[3]), images.device)(readable(images), memory)
         return found
 
-    return Plan(run)
+    return run
 
 
 cvtColor: Operation = Operation("cvtColor", "triton", _plan, colours.cvtColor.images, _examples)

@@ -1,0 +1,139 @@
+"""Triton's kernel of conversions between colours, four pixels a thread."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from devicecore.cv.triton.kernels.pixels import (
+    PLACE,
+    ROUNDING,
+    as_placed,
+    byte,
+    cut,
+    last_byte,
+    load_four,
+    reciprocal,
+    store_four,
+)
+
+_BIT_12 = tl.constexpr(1 / 4096)
+
+
+@triton.jit
+def _share(whole, number, NATIVE: tl.constexpr):
+    """Return a whole by a number, rounded; none of these is so near a half that bits matter."""
+    return tl.fma(whole, reciprocal(tl.maximum(number, 1.0), NATIVE), ROUNDING) - ROUNDING
+
+
+@triton.jit
+def _part(number, share):
+    """Return a share of a number in parts of 2**12, halves up, in the last bits.
+
+    All but the last sum is exact, so it does not matter whether they are fused.
+    """
+    return tl.fma(tl.fma(number, share, 0.5), _BIT_12, ROUNDING)
+
+
+@triton.jit
+def _hsv(blue, green, red, CIRCLE: tl.constexpr, NATIVE: tl.constexpr):
+    """Return HSV in float32, which holds all of OpenCV's products of whole numbers."""
+    blue, green, red = as_placed(blue), as_placed(green), as_placed(red)
+    value = tl.maximum(tl.maximum(blue, green), red)
+    spread = value - tl.minimum(tl.minimum(blue, green), red)
+    saturation = _part(spread, _share(255.0 * 4096, value - PLACE, NATIVE))
+    way = tl.where(
+        value == green, tl.fma(spread, 2.0, blue - red), tl.fma(spread, 4.0, red - green)
+    )
+    way = tl.where(value == red, green - blue, way)
+    hue = _part(way, _share(CIRCLE * 4096 / 6, spread, NATIVE))
+    hue = tl.where(hue < ROUNDING, hue + CIRCLE, hue)
+    return last_byte(hue), last_byte(saturation), last_byte(value)
+
+
+@triton.jit
+def _sum(a, b, c, WEIGHTS: tl.constexpr, FIRST: tl.constexpr, BITS: tl.constexpr):
+    """Return a sum by three weights, the rest rounded half up."""
+    total = a * WEIGHTS[FIRST] + b * WEIGHTS[FIRST + 1] + c * WEIGHTS[FIRST + 2]
+    return (total + (1 << (BITS - 1))) >> BITS
+
+
+@triton.jit
+def _luma(blue, green, red, NUMBERS: tl.constexpr):
+    """Return luma and what red and blue exceed it by; weights, then of red and of blue."""
+    luma = _sum(blue, green, red, NUMBERS, 0, 14)
+    half: tl.constexpr = (128 << 14) + (1 << 13)
+    of_red = cut(((red - luma) * NUMBERS[3] + half) >> 14)
+    of_blue = cut(((blue - luma) * NUMBERS[4] + half) >> 14)
+    return luma, of_red, of_blue
+
+
+@triton.jit
+def _from_luma(luma, of_red, of_blue, NUMBERS: tl.constexpr):
+    """Return blue, green and red; what the excesses of red and of blue are to them."""
+    of_red -= 128
+    of_blue -= 128
+    half: tl.constexpr = 1 << 13
+    blue = cut(luma + ((of_blue * NUMBERS[3] + half) >> 14))
+    green = cut(luma + ((of_red * NUMBERS[1] + of_blue * NUMBERS[2] + half) >> 14))
+    red = cut(luma + ((of_red * NUMBERS[0] + half) >> 14))
+    return blue, green, red
+
+
+@triton.jit
+def _converted(a, b, c, CONVERSION: tl.constexpr, NUMBERS: tl.constexpr, NATIVE: tl.constexpr):
+    """Return the three values of another space, or blue, green and red of them."""
+    if CONVERSION == "HSV":
+        return _hsv(a, b, c, NUMBERS, NATIVE)
+    if CONVERSION == "luma":
+        return _luma(a, b, c, NUMBERS)
+    if CONVERSION == "from luma":
+        return _from_luma(a, b, c, NUMBERS)
+    if CONVERSION == "sums":
+        return (
+            cut(_sum(a, b, c, NUMBERS, 0, 12)),
+            cut(_sum(a, b, c, NUMBERS, 3, 12)),
+            cut(_sum(a, b, c, NUMBERS, 6, 12)),
+        )
+    return a, b, c
+
+
+@triton.jit
+def convert(
+    source,  # bytes of groups of four pixels
+    target,
+    groups,
+    CONVERSION: tl.constexpr,
+    NUMBERS: tl.constexpr,
+    READ: tl.constexpr,  # places of three channels among those of the source
+    WRITTEN: tl.constexpr,  # which of the three values, the source's alpha or 255 are the target
+    FROM: tl.constexpr,
+    NATIVE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Convert pixels, each by itself."""
+    channels: tl.constexpr = len(WRITTEN)
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    group = tl.arange(0, BLOCK)
+    inside = group < groups - first
+    words = load_four(source.to(tl.pointer_type(tl.int32)) + first * FROM, group, inside, FROM)
+    values = ()
+    for pixel in tl.static_range(4):
+        a = byte(words, pixel * FROM + READ[0])
+        b = byte(words, pixel * FROM + READ[1])
+        c = byte(words, pixel * FROM + READ[2])
+        if CONVERSION == "gray":
+            values = values + (_sum(a, b, c, NUMBERS, 0, 15),)  # noqa: RUF005 - Triton knows no other
+        else:
+            found = _converted(a, b, c, CONVERSION, NUMBERS, NATIVE)
+            for place in tl.static_range(channels):
+                if place < 3:
+                    value = found[WRITTEN[place]]
+                elif WRITTEN[place] == 3:
+                    value = byte(words, pixel * FROM + 3)
+                else:
+                    value = tl.full((BLOCK,), 255, tl.int32)
+                values = values + (value,)  # noqa: RUF005 - the same
+    store_four(
+        target.to(tl.pointer_type(tl.int32)) + first * channels, group, inside, values, channels
+    )

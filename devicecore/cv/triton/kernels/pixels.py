@@ -1,0 +1,93 @@
+"""What Triton's kernels of pixels share: four at a time, which are as many words as channels.
+
+A thread that reads and writes words of four bytes needs a quarter of the instructions that it needs
+for bytes. Float32 numbers of bytes are made from their bits: converting integers is slow on a card.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+# Added to a small float32, it leaves the nearest whole number, half to even, in the last bits.
+ROUNDING = tl.constexpr(12582912.0)
+# 2**23 in float32, whose last bits are free for a byte, and its bits.
+PLACE, _PLACE_BITS = tl.constexpr(8388608.0), tl.constexpr(0x4B000000)
+
+
+@triton.jit
+def load_four(source, group, inside, CHANNELS: tl.constexpr):
+    """Return a tuple of the words of four pixels.
+
+    Args:
+        source: Pointer to int32, to the first of all pixels.
+        group: Which four pixels.
+        inside: Whether they are there.
+        CHANNELS: Bytes of a pixel.
+    """
+    words = ()
+    for place in tl.static_range(CHANNELS):
+        word = tl.load(source + group * CHANNELS + place, mask=inside, other=0)
+        words = words + (word,)  # noqa: RUF005 - Triton knows no unpacking
+    return words
+
+
+@triton.jit
+def store_four(target, group, inside, values, CHANNELS: tl.constexpr):
+    """Write four pixels, of which *values* are the bytes one after the other, in int32."""
+    for place in tl.static_range(CHANNELS):
+        word = values[4 * place] | (values[4 * place + 1] << 8)
+        word |= (values[4 * place + 2] << 16) | (values[4 * place + 3] << 24)
+        tl.store(target + group * CHANNELS + place, word, mask=inside)
+
+
+@triton.jit
+def byte(words, PLACE: tl.constexpr):
+    """Return one byte of a tuple of words, as int32."""
+    return (words[PLACE // 4] >> (8 * (PLACE % 4))) & 255
+
+
+@triton.jit
+def as_placed(value):
+    """Return float32 numbers of bytes that are int32, each more by `PLACE`."""
+    return (value | _PLACE_BITS).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def as_float(value):
+    """Return float32 numbers of bytes that are int32."""
+    return as_placed(value) - PLACE
+
+
+@triton.jit
+def rounded(value):
+    """Return whole float32 numbers, half to even."""
+    return (value + ROUNDING) - ROUNDING
+
+
+@triton.jit
+def last_byte(value):
+    """Return the last bits of float32 numbers that are more by `ROUNDING` or `PLACE`, as int32."""
+    return value.to(tl.int32, bitcast=True) & 255
+
+
+@triton.jit
+def saturated(value):
+    """Return float32 numbers as bytes, half to even, in int32."""
+    return last_byte(tl.minimum(tl.maximum(value, 0.0), 255.0) + ROUNDING)
+
+
+@triton.jit
+def cut(value):
+    """Return int32 numbers cut to what a byte holds."""
+    return tl.minimum(tl.maximum(value, 0), 255)
+
+
+@triton.jit
+def reciprocal(value, NATIVE: tl.constexpr):
+    """Return about one by *value*; by one instruction where the card has it."""
+    if NATIVE:
+        return tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1
+        )
+    return 1.0 / value

@@ -1,0 +1,46 @@
+"""Triton's kernels of colours and of places, in its interpreter: random images, against OpenCV."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cv2")
+pytest.importorskip("triton")
+
+from tests.cv.test_triton import interpreted
+
+START = """
+import cv2, numpy as np, torch
+from tests.cv.differential import compare, image
+torch.cuda.current_device = lambda: None  # as the index of the host
+chance = np.random.default_rng(1)
+def random_image(channels, most=40):
+    height, width = map(int, chance.integers(1, most, 2))
+    return image(height, width, channels, seed=int(chance.integers(1 << 30)))
+def check(name, *args, **kwargs):
+    assert compare(name, *args, label="triton", **kwargs) != "host", (name, args[1:], kwargs)
+"""
+
+COLOURS = """
+from devicecore.cv.triton import colours
+for code in sorted(colours._CONVERSIONS):
+    names = (each for each in dir(cv2) if each.startswith("COLOR_"))
+    name = next(each for each in names if getattr(cv2, each) == code)
+    source = name.removeprefix("COLOR_").split("2")[0]
+    own = 1 if source == "GRAY" else 4 if source in ("BGRA", "RGBA") else 3
+    for asked in (0, 4):
+        check("cvtColor", random_image(own), code, dstCn=asked)
+    print(name)
+# Many colours of all kinds, where a last bit would show.
+colours._BLOCK = 1 << 14
+numbers = np.arange(0, 1 << 24, 37, dtype=np.uint32)[: 1 << 18]
+many = np.ascontiguousarray(numbers.view(np.uint8).reshape(512, 512, 4)[..., :3])
+for code in (cv2.COLOR_BGR2HSV, cv2.COLOR_RGB2HSV_FULL):
+    check("cvtColor", many, code)
+"""
+
+
+@pytest.mark.parametrize("code", [COLOURS])
+def test_against_opencv(code: str) -> None:
+    assert interpreted(START + code)
