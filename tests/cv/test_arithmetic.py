@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
+from devicecore.cv import catalog  # noqa: E402 - it imports torch
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 TYPES = ["uint8", "int8", "uint16", "int16", "float32"]
@@ -173,8 +174,46 @@ def test_calls_for_opencv_to_judge(arguments: tuple[Any, ...]) -> None:
         assert compare(name, *arguments) == "host"
 
 
-def test_masks_are_for_opencv() -> None:
+@pytest.mark.parametrize("name", ["add", "subtract", *BITS])
+@pytest.mark.parametrize("dtype", TYPES)
+@given(sizes, sizes, st.integers(0, 4), st.integers(0, 3))
+def test_masks(name: str, dtype: str, height: int, width: int, count: int, rare: int) -> None:
+    first, second = pair(height, width, count, dtype)
+    mask = image(height, width, 0, seed=3) >> (5 + rare)
+    is_small = height * width <= 4
+    expected = "host" if name in BITS and is_small else "exact"
+    assert compare(name, first, second, mask=mask) == expected
+    assert compare(name, first, second, None, mask[..., None]) == expected
+    if cv2.__version__ >= "5":
+        assert compare(name, first, second, mask=mask > 0) == expected
+    expected = "host" if is_small else "exact"
+    assert compare("bitwise_not", first, mask=mask.view(np.int8)) == expected
+    if height * width > 4:
+        found = compare(name, first, (3.0, 4, 5, 6), mask=mask)
+        assert found == ("host" if name in BITS and dtype == "float32" else "exact")
+
+
+def test_masks_for_opencv_to_judge() -> None:
     first, second = pair(9, 20, 3, "uint8")
     for name in ("add", "subtract", *BITS):
-        assert compare(name, first, second, None, image(9, 20, 0)) == "host"
-    assert compare("bitwise_not", first, None, image(9, 20, 0)) == "host"
+        mask = image(9, 20, 0)
+        assert compare(name, first, second, first.copy(), mask) == "host"
+        for refused in (first, mask[1:], mask.astype(np.uint16)):
+            operation = catalog.find(name, "torch")
+            assert operation is not None
+            assert operation.plan((first, second), {"mask": refused}) is None
+
+
+def test_masks_and_found_thresholds_are_not_for_triton() -> None:
+    pytest.importorskip("triton")
+    first, second = pair(9, 20, 1, "uint8")
+    mask = image(9, 20, 0)
+    calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+        (name, (first, second), {"mask": mask}) for name in ("add", *BITS)
+    ]
+    calls.append(("bitwise_not", (first,), {"mask": mask}))
+    calls.append(("threshold", (first, 0, 255, cv2.THRESH_OTSU), {}))
+    for name, args, kwargs in calls:
+        operation = catalog.find(name, "triton")
+        assert operation is not None
+        assert operation.plan(args, kwargs) is None

@@ -9,6 +9,7 @@ import torch
 
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.masks import masked
 from devicecore.cv.ops.numbers import saturated
 from devicecore.cv.ops.operands import (
     SMALL_INTEGERS,
@@ -65,6 +66,7 @@ def typed_sum_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         for dtype in (2, 3, 4, 5, 6):
             yield (first, second), {"dtype": dtype}
             yield (first, (10.5, -20.25, 300, 0)), {"dtype": dtype}
+        yield (first, second), {"mask": first.astype(np.uint8)[..., 0] & 1}
 
 
 def product_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -78,28 +80,28 @@ def product_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (first, 0.5), {"dtype": dtype}
 
 
-@operation("src1", "src2", examples=typed_sum_examples)
+@operation("src1", "src2", "mask", examples=typed_sum_examples)
 def add(
     src1: Image,
     src2: Any,
-    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    dst: Any = None,
     mask: Any = None,
     dtype: int = -1,
 ) -> Plan | None:
     """Plan one call of ``cv2.add``."""
-    return None if mask is not None else _sums(torch.add, src1, src2, dtype)
+    return masked(_sums(torch.add, src1, src2, dtype), mask, src1, dst)
 
 
-@operation("src1", "src2", examples=typed_sum_examples)
+@operation("src1", "src2", "mask", examples=typed_sum_examples)
 def subtract(
     src1: Image,
     src2: Any,
-    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    dst: Any = None,
     mask: Any = None,
     dtype: int = -1,
 ) -> Plan | None:
     """Plan one call of ``cv2.subtract``."""
-    return None if mask is not None else _sums(torch.sub, src1, src2, dtype)
+    return masked(_sums(torch.sub, src1, src2, dtype), mask, src1, dst)
 
 
 @operation("src1", "src2", examples=sum_examples)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.masks import masked
 from devicecore.cv.ops.operands import is_alike, numbers, with_numbers
 from devicecore.cv.plan import Plan
 
@@ -28,6 +29,7 @@ _BITS = {
     "int32": torch.int32,
     "float32": torch.int32,
 }
+_SCALAR_LENGTH = 4
 
 
 def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -37,60 +39,68 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         first, second = chance.integers(0, 100, (2, 5, 9, 3), dtype)
         for value in (second, 60, 300, (10.5, -20.25, 300, 0)):
             yield (first, value), {}
+            yield (first, value), {"mask": first[..., 0].astype(np.uint8) & 1}
     first, second = chance.normal(0, 9, (2, 5, 9, 3)).astype(np.float32)
     yield (first, second), {}
 
 
 def single_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield small calls of every kind, with one operand."""
-    for (first, _), _ in examples():
-        yield (first,), {}
+    for (first, _), named in examples():
+        yield (first,), named
 
 
-@operation("src1", "src2", examples=examples)
+@operation("src1", "src2", "mask", examples=examples)
 def bitwise_and(
     src1: Image,
     src2: Any,
-    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    dst: Any = None,
     mask: Any = None,
 ) -> Plan | None:
     """Plan one call of ``cv2.bitwise_and``."""
-    return None if mask is not None else _planned(torch.bitwise_and, src1, src2)
+    return _masked(_planned(torch.bitwise_and, src1, src2), mask, src1, dst)
 
 
-@operation("src1", "src2", examples=examples)
+@operation("src1", "src2", "mask", examples=examples)
 def bitwise_or(
     src1: Image,
     src2: Any,
-    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    dst: Any = None,
     mask: Any = None,
 ) -> Plan | None:
     """Plan one call of ``cv2.bitwise_or``."""
-    return None if mask is not None else _planned(torch.bitwise_or, src1, src2)
+    return _masked(_planned(torch.bitwise_or, src1, src2), mask, src1, dst)
 
 
-@operation("src1", "src2", examples=examples)
+@operation("src1", "src2", "mask", examples=examples)
 def bitwise_xor(
     src1: Image,
     src2: Any,
-    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    dst: Any = None,
     mask: Any = None,
 ) -> Plan | None:
     """Plan one call of ``cv2.bitwise_xor``."""
-    return None if mask is not None else _planned(torch.bitwise_xor, src1, src2)
+    return _masked(_planned(torch.bitwise_xor, src1, src2), mask, src1, dst)
 
 
-@operation("src", examples=single_examples)
+@operation("src", "mask", examples=single_examples)
 def bitwise_not(
     src: Image,
-    dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    dst: Any = None,
     mask: Any = None,
 ) -> Plan | None:
     """Plan one call of ``cv2.bitwise_not``."""
     kind = _BITS.get(src.dtype)
-    if kind is None or mask is not None or src.pixels == 0:
+    if kind is None or src.pixels == 0:
         return None
-    return Plan(lambda x: torch.bitwise_not(x.view(kind)).view(x.dtype))
+    return _masked(Plan(lambda x: torch.bitwise_not(x.view(kind)).view(x.dtype)), mask, src, dst)
+
+
+def _masked(plan: Plan | None, mask: Any, image: Image, dst: Any) -> Plan | None:
+    """Return a plan with a mask; OpenCV takes the smallest images with one for numbers."""
+    if mask is not None and image.pixels <= _SCALAR_LENGTH:
+        return None
+    return masked(plan, mask, image, dst)
 
 
 def _planned(combine: Combine, src1: Image, src2: Any) -> Plan | None:

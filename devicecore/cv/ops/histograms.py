@@ -9,6 +9,8 @@ import torch
 
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.counting import counts
+from devicecore.cv.ops.masks import is_mask
 from devicecore.cv.plan import Plan
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ _BINS = 256
 def _counts_of_images() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     image = np.random.default_rng(8).integers(0, 60, (20, 30, 3), np.uint8)
     yield ([image], [1], None, [_BINS], [0, _BINS]), {}
-    yield ([np.ascontiguousarray(image[..., 0])], [0], None, [_BINS], [0, _BINS]), {}
+    plane = np.ascontiguousarray(image[..., 0])
+    yield ([plane], [0], None, [_BINS], [0, _BINS]), {}
+    yield ([image], [2], plane & 1, [_BINS], [0, _BINS]), {}
 
 
 def _planes() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -32,7 +36,7 @@ def _planes() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (np.full((3, 4), 7, np.uint8),), {}
 
 
-@operation("images", examples=_counts_of_images)
+@operation("images", "mask", examples=_counts_of_images)
 def calcHist(
     images: Sequence[Image],
     channels: Sequence[int],
@@ -46,7 +50,7 @@ def calcHist(
     if not isinstance(images, (list, tuple)) or len(images) != 1:
         return None
     (image,), (channel,) = images, channels
-    is_plain = mask is None and hist is None and accumulate is False
+    is_plain = is_mask(mask, image) and hist is None and accumulate is False
     if not is_plain or image.dtype != "uint8" or not image.pixels:
         return None
     if type(channel) is not int or not 0 <= channel < image.channels:
@@ -54,8 +58,9 @@ def calcHist(
     if list(histSize) != [_BINS] or list(ranges) != [0, _BINS]:
         return None
 
-    def run(pictures: Tensor) -> Tensor:
-        return _counts(pictures[..., channel]).float()
+    def run(pictures: Tensor, wanted: Tensor | None = None) -> Tensor:
+        weights = None if wanted is None else (wanted[..., 0] != 0).long()
+        return counts(pictures[..., channel], _BINS, weights).float()
 
     if environment().version >= (5, 0):
         return Plan(run)
@@ -73,11 +78,11 @@ def equalizeHist(
     pixels = src.pixels
 
     def run(images: Tensor) -> Tensor:
-        counts = _counts(images)
-        darkest = (counts > 0).int().argmax(1, keepdim=True)
-        others = pixels - counts.gather(1, darkest)
+        found = counts(images, _BINS)
+        darkest = (found > 0).int().argmax(1, keepdim=True)
+        others = pixels - found.gather(1, darkest)
         # How many pixels are as dark or darker, but for those of the darkest value.
-        darker = counts.cumsum(1) - (pixels - others)
+        darker = found.cumsum(1) - (pixels - others)
         # A number by a tensor would be its reciprocal, rounded, times the number.
         share = torch.full_like(others, 255, dtype=torch.float32).div_(others)
         table = (darker.float() * share).round_().clamp_(0, 255).to(torch.uint8)
@@ -87,10 +92,3 @@ def equalizeHist(
         return table.gather(1, flat.long()).view(images.shape)
 
     return Plan(run)
-
-
-def _counts(images: Tensor) -> Tensor:
-    """Return how often each image has each value, of shape (images, 256)."""
-    flat = images.reshape(len(images), -1).long()
-    found = torch.zeros((len(images), _BINS), dtype=torch.int64, device=images.device)
-    return found.scatter_add_(1, flat, torch.ones_like(flat))

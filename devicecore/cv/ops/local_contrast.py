@@ -12,6 +12,7 @@ from attrs import frozen
 
 from devicecore.cv.arguments import size, whole
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.counting import counts
 from devicecore.cv.ops.padding import padded
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
@@ -90,10 +91,10 @@ def CLAHE_apply(
 
     def run(images: Tensor) -> Tensor:
         values = images[..., 0].to(torch.int32) >> shift
-        counts = _counts(values, tiles, bins)
+        found = _counted(values, tiles, bins)
         if least is not None:
-            counts = _clipped(counts, least)
-        tables = (counts.cumsum(1).float() * share).round_().clamp_(max=most)
+            found = _clipped(found, least)
+        tables = (found.cumsum(1).float() * share).round_().clamp_(max=most)
         found = _between(values, tables.view(len(images), -1), tiles, bins, (columns, rows))
         found = found.round_().clamp_(max=most).to(torch.int32) << shift
         return (found & most).to(images.dtype)[..., None]
@@ -119,26 +120,24 @@ def _neighbours(length: int, tile: int, count: int) -> Table:
     return Table(np.stack([first.clip(0), (first + 1).clip(max=count - 1), weight]))
 
 
-def _counts(values: Tensor, tiles: _Tiles, bins: int) -> Tensor:
+def _counted(values: Tensor, tiles: _Tiles, bins: int) -> Tensor:
     """Return the histogram of each tile of each image, of shape (images * tiles, bins)."""
     x = values[..., None]
     if tiles.missing_columns:
         x = padded(x, 0, tiles.missing_rows, 0, tiles.missing_columns, cv2.BORDER_REFLECT_101)
     parts = x.view(len(x), tiles.down, tiles.height, tiles.across, tiles.width)
-    flat = parts.permute(0, 1, 3, 2, 4).reshape(-1, tiles.pixels).long()
-    found = torch.zeros((len(flat), bins), dtype=torch.int64, device=x.device)
-    return found.scatter_add_(1, flat, torch.ones_like(flat))
+    return counts(parts.permute(0, 1, 3, 2, 4).reshape(-1, tiles.pixels), bins)
 
 
-def _clipped(counts: Tensor, limit: int) -> Tensor:
+def _clipped(found: Tensor, limit: int) -> Tensor:
     """Return histograms with what is above a limit spread over all their bins."""
-    bins = counts.shape[1]
-    above = (counts - limit).clamp_(min=0).sum(1, keepdim=True)
+    bins = found.shape[1]
+    above = (found - limit).clamp_(min=0).sum(1, keepdim=True)
     rest = above % bins
     step = (bins // rest.clamp(min=1)).clamp_(min=1)
-    place = torch.arange(bins, device=counts.device)
+    place = torch.arange(bins, device=found.device)
     has_more = (place % step == 0) & (place // step < rest)
-    return counts.clamp(max=limit) + above // bins + has_more
+    return found.clamp(max=limit) + above // bins + has_more
 
 
 def _between(

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.automatic_levels import otsu, triangle
+from devicecore.cv.ops.counting import counts
 from devicecore.cv.ops.numbers import saturated
 from devicecore.cv.plan import Plan
 
@@ -19,9 +21,18 @@ if TYPE_CHECKING:
     from devicecore.cv.image import Image
 
     Tensor = torch.Tensor
+    Level = float | Tensor
+    Combine = Callable[[Tensor, Level, float], Tensor]
 
 _INTEGERS = frozenset({"uint8", "uint16", "int16"})
 _FLOATS = frozenset({"float32", "float64"})
+_AUTOMATIC = cv2.THRESH_OTSU | cv2.THRESH_TRIANGLE
+# How many bits the values have that a threshold is found for.
+_BITS = {
+    ("uint8", cv2.THRESH_OTSU): 8,
+    ("uint16", cv2.THRESH_OTSU): 16,
+    ("uint8", cv2.THRESH_TRIANGLE): 8,
+}
 
 
 def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -32,6 +43,11 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         for kind in _KINDS:
             for value, most in ((100.5, 255), (-0.5, 70.5), (300, -3)):
                 yield (image, value, most, kind), {}
+    plane = chance.integers(0, 256, (7, 19)) * chance.integers(0, 256, (7, 19)) // 256
+    for kind in _KINDS:
+        yield (plane.astype(np.uint8), 0, 200.5, kind | cv2.THRESH_TRIANGLE), {}
+        yield (plane.astype(np.uint8), 0, 200.5, kind | cv2.THRESH_OTSU), {}
+    yield (plane.astype(np.uint16), 0, 200.5, cv2.THRESH_OTSU), {}
 
 
 @operation("src", examples=examples)
@@ -42,10 +58,12 @@ def threshold(
     type: int,
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
 ) -> Plan | None:
-    """Plan one call of ``cv2.threshold`` with a threshold that was given."""
-    combine = _KINDS.get(type)
-    if combine is None or src.pixels == 0 or not (math.isfinite(thresh) and math.isfinite(maxval)):
+    """Plan one call of ``cv2.threshold``."""
+    if src.pixels == 0 or not (math.isfinite(thresh) and math.isfinite(maxval)):
         return None
+    combine = _KINDS.get(type & ~_AUTOMATIC)
+    if combine is None or type & _AUTOMATIC:
+        return None if combine is None else _found(src, type & _AUTOMATIC, maxval, combine)
     target: torch.dtype = getattr(torch, src.dtype)
     if src.dtype in _INTEGERS:
         limits = np.iinfo(src.dtype)
@@ -68,15 +86,33 @@ def threshold(
     return Plan(run)
 
 
-def _two_values(above: Callable[[float], tuple[float, float]]) -> Callable[..., Tensor]:
-    def combine(x: Tensor, level: float, most: float) -> Tensor:
+def _found(src: Image, finder: int, maxval: float, combine: Combine) -> Plan | None:
+    """Plan a call whose threshold is found in the image's histogram."""
+    bits = _BITS.get((src.dtype, finder))
+    if bits is None or src.channels != 1 or abs(maxval) > 1 << 30:
+        return None
+    target: torch.dtype = getattr(torch, src.dtype)
+    find = otsu if finder == cv2.THRESH_OTSU else triangle
+    most = min(max(round(maxval), 0), (1 << bits) - 1)
+
+    def run(images: Tensor) -> tuple[Tensor, Tensor]:
+        level = find(counts(images, 1 << bits))
+        used = level.to(torch.int32).view(-1, 1, 1, 1)
+        return level.double(), saturated(combine(images.to(torch.int32), used, most), target)
+
+    # Where two thresholds of Otsu's are as good, which one it is depends on how it is rounded.
+    return Plan(run, "close" if finder == cv2.THRESH_OTSU else "exact")
+
+
+def _two_values(above: Callable[[float], tuple[float, float]]) -> Combine:
+    def combine(x: Tensor, level: Level, most: float) -> Tensor:
         high, low = above(most)
         return torch.where(x > level, torch.full_like(x, high), torch.full_like(x, low))
 
     return combine
 
 
-_KINDS: dict[int, Callable[[Tensor, float, float], Tensor]] = {
+_KINDS: dict[int, Combine] = {
     cv2.THRESH_BINARY: _two_values(lambda most: (most, 0)),
     cv2.THRESH_BINARY_INV: _two_values(lambda most: (0, most)),
     cv2.THRESH_TRUNC: lambda x, level, _: x.clamp(max=level),

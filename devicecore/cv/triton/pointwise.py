@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import numpy as np
 import torch
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _BLOCK, _WARPS = 4096, 8
 _BYTES = 256
+_AUTOMATIC = cv2.THRESH_OTSU | cv2.THRESH_TRIANGLE
 
 
 def _of_torch(name: str) -> Operation:
@@ -58,6 +60,9 @@ def _looked_up(name: str) -> Operation:
         plan = known.planner(src, *args, **kwargs)
         if plan is None or src.dtype != "uint8":
             return None
+        given = dict(zip(known.parameters[1:], args, strict=False)) | kwargs
+        if given.get("mask") is not None or given.get("type", 0) & _AUTOMATIC:
+            return None  # other pixels decide, too
         every = torch.arange(_BYTES, dtype=torch.uint8)
         made = plan.run(every.view(1, _BYTES, 1, 1).expand(1, _BYTES, 1, src.channels))
         number, columns = made if isinstance(made, tuple) else (None, made)
@@ -101,7 +106,7 @@ def _combined(name: str) -> Operation:
         first, second = given["src1"], given["src2"]
         if plan is None or first.dtype != "uint8" or first != second:
             return None
-        if given.get("dtype", -1) not in {-1, 0}:
+        if given.get("dtype", -1) not in {-1, 0} or given.get("mask") is not None:
             return None
         if takes_weights and not environment().has_fma:
             return None
