@@ -13,6 +13,7 @@ cv2 = pytest.importorskip("cv2")
 np = pytest.importorskip("numpy")
 
 from devicecore import cv  # noqa: E402 - it imports torch
+from devicecore.cv import catalog  # noqa: E402 - like it
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 sizes = st.tuples(st.integers(1, 90), st.integers(1, 90))
@@ -35,6 +36,18 @@ def test_extremes_are_the_first_ones(dtype: str) -> None:
     def check(size: tuple[int, int], channels: int, shift: int, seed: int) -> None:
         picture = image(*size, channels, dtype, seed) >> min(shift, np.iinfo(dtype).bits - 1)
         assert compare("minMaxLoc", picture) == "exact"
+
+    check()
+
+
+@pytest.mark.usefixtures("ipp")
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int32"])
+def test_extremes_of_some_pixels(dtype: str) -> None:
+    @given(sizes, st.integers(0, 1), st.integers(0, 31), st.integers(0, 8))
+    def check(size: tuple[int, int], channels: int, shift: int, rare: int) -> None:
+        picture = image(*size, channels, dtype) >> min(shift, np.iinfo(dtype).bits - 1)
+        mask = image(*size, 0, seed=1) >> rare
+        assert compare("minMaxLoc", picture, mask) == "exact"
 
     check()
 
@@ -72,7 +85,9 @@ def test_extremes_are_opencvs_own_kinds() -> None:
         assert type(found[2][0]) is int
         assert cv.minMaxLoc(planes) == [cv2.minMaxLoc(each) for each in planes]
     assert compare("minMaxLoc", image(9, 20, 3)) == "host"
-    assert compare("minMaxLoc", planes[0], planes[0]) == "host"
+    operation = catalog.find("minMaxLoc", "torch")
+    assert operation is not None
+    assert operation.plan((planes[0], planes[1]), {}) is None
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -13,6 +13,7 @@ cv2 = pytest.importorskip("cv2")
 np = pytest.importorskip("numpy")
 
 from devicecore import cv  # noqa: E402 - it imports torch
+from devicecore.cv import catalog  # noqa: E402 - like it
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 INTEGERS = ["uint8", "int8", "uint16", "int16"]
@@ -48,6 +49,25 @@ def test_norms_of_integers(kind: str, dtype: str) -> None:
 
 
 @pytest.mark.usefixtures("ipp")
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_norms_of_some_pixels(kind: str, dtype: str) -> None:
+    flag = getattr(cv2, f"NORM_{kind}")
+
+    @given(sizes, st.integers(0, 5), st.integers(0, 8), st.integers(0, 9))
+    def check(size: tuple[int, int], channels: int, rare: int, seed: int) -> None:
+        first, second = (image(*size, channels, dtype, seed + more) for more in (0, 1))
+        mask = image(*size, 0, seed=seed) >> rare
+        is_split = kind == "L2" and channels == 3 and cv2.ipp.useIPP()
+        expected = "host" if is_split else promised(kind, dtype)
+        assert compare("norm", first, flag, mask) == expected
+        assert compare("norm", first, normType=flag, mask=mask) == expected
+        assert compare("norm", first, second, flag, mask) == expected
+
+    check()
+
+
+@pytest.mark.usefixtures("ipp")
 @pytest.mark.parametrize("kind", KINDS)
 def test_extreme_images(kind: str) -> None:
     flag = getattr(cv2, f"NORM_{kind}")
@@ -77,8 +97,11 @@ def test_calls_for_opencv_to_judge() -> None:
     picture = image(9, 20)
     for kind in (cv2.NORM_L2SQR, cv2.NORM_HAMMING, 99, 1.0, True):
         assert compare("norm", picture, kind) == "host"
-    assert compare("norm", picture, cv2.NORM_L1, image(9, 20, 0)) == "host"
-    assert compare("norm", picture, picture, cv2.NORM_L1, image(9, 20, 0)) == "host"
+    operation = catalog.find("norm", "torch")
+    assert operation is not None
+    for mask in (picture, image(8, 20, 0), image(9, 20, 0, "uint16")):
+        assert operation.plan((picture, cv2.NORM_L1, mask), {}) is None
+        assert operation.plan((picture, picture, cv2.NORM_L1, mask), {}) is None
     assert compare("norm", picture, picture.astype(np.int8)) == "host"
     assert compare("norm", picture, picture[1:]) == "host"
     assert compare("norm", picture, None, cv2.NORM_L1) == "host"

@@ -13,6 +13,7 @@ cv2 = pytest.importorskip("cv2")
 np = pytest.importorskip("numpy")
 
 from devicecore import cv  # noqa: E402 - it imports torch
+from devicecore.cv import catalog  # noqa: E402 - like it
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 INTEGERS = ["uint8", "int8", "uint16", "int16"]
@@ -35,6 +36,19 @@ def test_sums_of_integers_are_exact(name: str, dtype: str) -> None:
     @given(sizes, st.integers(0, 4), st.integers(0, 16), st.integers(0, 9))
     def check(size: tuple[int, int], channels: int, shift: int, seed: int) -> None:
         assert compare(name, image(*size, channels, dtype, seed) >> shift) == "exact"
+
+    check()
+
+
+@pytest.mark.usefixtures("ipp")
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["mean", "meanStdDev"])
+def test_sums_of_some_pixels(name: str, dtype: str) -> None:
+    @given(sizes, st.integers(0, 4), st.integers(0, 8), st.integers(0, 9))
+    def check(size: tuple[int, int], channels: int, rare: int, seed: int) -> None:
+        picture, mask = image(*size, channels, dtype, seed), image(*size, 0, seed=seed) >> rare
+        assert compare(name, picture, mask=mask) == "exact"
+        assert compare(name, picture, mask=mask.view(np.int8)) == "exact"
 
     check()
 
@@ -96,7 +110,10 @@ def test_calls_for_opencv_to_judge(name: str) -> None:
     for dtype in ("int32", "float32", "float64"):
         assert compare(name, image(9, 20, 3, dtype)) == "host"
     if name != "sumElems":
-        assert compare(name, image(9, 20), mask=image(9, 20, 0)) == "host"
+        operation = catalog.find(name, "torch")
+        assert operation is not None
+        for mask in (image(9, 20), image(8, 20, 0), image(9, 20, 0, "uint16")):
+            assert operation.plan((image(9, 20),), {"mask": mask}) is None
     assert compare(name, image(9, 20, 5)) == ("exact" if name == "meanStdDev" else "host")
     assert compare("countNonZero", image(9, 20)) == "host"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.masks import is_mask
 from devicecore.cv.ops.operands import SMALL_INTEGERS
 from devicecore.cv.plan import Plan
 
@@ -33,24 +35,54 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(17)
     for dtype in sorted(PROMISES):
         for spread in (3, 120):
-            yield (chance.integers(0, spread, (13, 19)).astype(dtype),), {}
+            plane = chance.integers(0, spread, (13, 19)).astype(dtype)
+            yield (plane,), {}
+            yield (plane, (plane > 1).astype(np.uint8)), {}
+            yield (plane, np.zeros((13, 19), np.uint8)), {}
 
 
-@operation("src", examples=examples)
+@operation("src", "mask", examples=examples)
 def minMaxLoc(src: Image, mask: Any = None) -> Plan | None:
-    """Plan one call of ``cv2.minMaxLoc`` of whole planes."""
+    """Plan one call of ``cv2.minMaxLoc``."""
     promise = PROMISES.get(src.dtype)
-    if promise is None or mask is not None or src.channels != 1:
+    if promise is None or not is_mask(mask, src, "int8") or src.channels != 1:
         return None
 
-    def run(images: Tensor) -> tuple[Tensor, ...]:
+    def run(images: Tensor, wanted: Tensor | None = None) -> tuple[Tensor, ...]:
         plain = images.to(torch.int32) if images.dtype is torch.uint16 else images
         flat = plain.reshape(len(images), src.pixels)
-        least, most = flat.amin(1, keepdim=True), flat.amax(1, keepdim=True)
-        first, last = (_first_place(flat == each, src.width) for each in (least, most))
-        return least[:, 0].double(), most[:, 0].double(), first, last
+        kept = None
+        if wanted is not None:
+            kept = (wanted != 0).reshape(len(wanted), src.pixels).expand(flat.shape)
+        found = [_extreme(flat, kept, src.width, is_least=each) for each in (True, False)]
+        (least, first), (most, last) = found
+        return least, most, first, last
 
     return Plan(run, promise, _finished)
+
+
+def _extreme(
+    flat: Tensor, kept: Tensor | None, width: int, *, is_least: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the extreme of the kept pixels of each image, and the first one's column and row.
+
+    Where no pixel is kept, this is a 0 at the place -1, -1.
+    """
+    if kept is None:
+        value = (flat.amin if is_least else flat.amax)(1, keepdim=True)
+        return value[:, 0].double(), _first_place(flat == value, width)
+    if flat.is_floating_point():
+        low, high = -math.inf, math.inf
+    else:
+        low, high = torch.iinfo(flat.dtype).min, torch.iinfo(flat.dtype).max
+    shown = torch.where(kept, flat, high if is_least else low)
+    value = (shown.amin if is_least else shown.amax)(1, keepdim=True)
+    place = _first_place((flat == value) & kept, width)
+    is_any = kept.any(1)
+    return (
+        torch.where(is_any, value[:, 0].double(), 0.0),
+        torch.where(is_any[:, None], place, -1),
+    )
 
 
 def _first_place(found: Tensor, width: int) -> Tensor:

@@ -8,8 +8,10 @@ import cv2
 import numpy as np
 import torch
 
+from devicecore.cv.environment import environment
 from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.masks import is_mask
 from devicecore.cv.ops.operands import SMALL_INTEGERS, is_alike
 from devicecore.cv.ops.roots import root
 from devicecore.cv.plan import Plan
@@ -35,27 +37,37 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         for kind in sorted(_KINDS):
             yield (first, kind), {}
             yield (first, second, kind), {}
+            yield (first, second, kind, (first[..., 0] & 1).astype(np.uint8)), {}
+            yield (first[..., :2].copy(), kind, np.ones((13, 19), np.uint8)), {}
 
 
-@operation("src1", "src2", examples=examples)
+@operation("src1", "src2", "normType", "mask", examples=examples)
 def norm(src1: Image, src2: Any = ..., normType: Any = None, mask: Any = None) -> Plan | None:
-    """Plan one call of ``cv2.norm`` of whole images.
+    """Plan one call of ``cv2.norm``.
 
-    Of its two signatures, this is the one for two images; for one, *src2* is the kind.
+    Of its two signatures, this is the one for two images; for one, *src2* is the kind, and
+    *normType* may be the mask.
     """
-    other, kind, has_mask = src2, normType, mask is not None
+    other, kind, wanted = src2, normType, mask
     if not isinstance(src2, Image):
         other = None
         if src2 is not ...:
-            kind, has_mask = src2, has_mask or normType is not None
+            kind, wanted = src2, mask if normType is None else normType
+            if mask is not None and normType is not None:
+                return None
     if src2 is None:  # OpenCV takes it for an image, or for a kind
         return None
     kind = cv2.NORM_L2 if kind is None else kind
-    if has_mask or type(kind) is not int or kind not in _KINDS or not _is_exact(src1, kind):
+    # IPP's norms of three channels with a mask are put together of those of each.
+    is_split = wanted is not None and kind == cv2.NORM_L2 and src1.channels == 3
+    if not is_mask(wanted, src1, "int8") or (is_split and environment().uses_ipp):
+        return None
+    if type(kind) is not int or kind not in _KINDS or not _is_exact(src1, kind):
         return None
     if other is not None and (src1.dtype != other.dtype or not is_alike(src1, other)):
         return None
-    return Plan(_norm(kind, torch.int64 if "16" in src1.dtype else torch.int32), finish=float)
+    work = torch.int64 if "16" in src1.dtype else torch.int32
+    return Plan(_norm(kind, work, has_mask=wanted is not None), finish=float)
 
 
 def _is_exact(src: Image, kind: int) -> bool:
@@ -65,11 +77,13 @@ def _is_exact(src: Image, kind: int) -> bool:
     return src.pixels * src.channels << 2 * np.iinfo(src.dtype).bits < _EXACT
 
 
-def _norm(kind: int, work: torch.dtype) -> Callable[..., Tensor]:
-    def run(images: Tensor, others: Tensor | None = None) -> Tensor:
-        off = images.to(work)
-        if others is not None:
-            off = off - others.to(work)
+def _norm(kind: int, work: torch.dtype, *, has_mask: bool) -> Callable[..., Tensor]:
+    def run(images: Tensor, *more: Tensor) -> Tensor:
+        others, off = more[: len(more) - has_mask], images.to(work)
+        if others:
+            off = off - others[0].to(work)
+        if has_mask:
+            off = off * (more[-1] != 0)
         if kind == cv2.NORM_INF:
             return off.abs_().amax((1, 2, 3)).to(torch.float64)
         parts = off.abs_() if kind == cv2.NORM_L1 else off.mul_(off)

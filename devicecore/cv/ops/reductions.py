@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.masks import is_mask
 from devicecore.cv.ops.operands import SMALL_INTEGERS
 from devicecore.cv.ops.roots import root
 from devicecore.cv.plan import Plan
@@ -36,6 +37,14 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (chance.integers(limits.min, limits.max, shape, dtype, endpoint=True),), {}
 
 
+def masked_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield these, and the same ones with masks."""
+    for (image,), _ in examples():
+        yield (image,), {}
+        yield (image,), {"mask": (image[..., 0] & 1).astype(np.uint8)}
+        yield (image,), {"mask": np.zeros((13, 19), np.uint8)}
+
+
 def planes() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield a small plane of every type that is counted."""
     chance = np.random.default_rng(15)
@@ -51,33 +60,44 @@ def sumElems(src: Image) -> Plan | None:
     return Plan(lambda images: _four(_sums(_whole(images))), finish=_tuple)
 
 
-@operation("src", examples=examples)
+@operation("src", "mask", examples=masked_examples)
 def mean(src: Image, mask: Any = None) -> Plan | None:
-    """Plan one call of ``cv2.mean`` of whole images."""
-    if mask is not None or src.dtype not in SMALL_INTEGERS or src.channels > _NUMBERS:
+    """Plan one call of ``cv2.mean``."""
+    if not is_mask(mask, src, "int8"):
+        return None
+    if src.dtype not in SMALL_INTEGERS or src.channels > _NUMBERS:
         return None
     share = 1.0 / src.pixels
-    return Plan(lambda images: _four(_sums(_whole(images)) * share), finish=_tuple)
+
+    def run(images: Tensor, wanted: Tensor | None = None) -> Tensor:
+        if wanted is None:
+            return _four(_sums(_whole(images)) * share)
+        values = _whole(images) * (wanted != 0)
+        return _four(_sums(values) * _share(wanted))
+
+    return Plan(run, finish=_tuple)
 
 
-@operation("src", examples=examples)
+@operation("src", "mask", examples=masked_examples)
 def meanStdDev(
     src: Image,
     mean: Any = None,
     stddev: Any = None,
     mask: Any = None,
 ) -> Plan | None:
-    """Plan one call of ``cv2.meanStdDev`` of whole images."""
-    is_plain = mask is None and mean is None and stddev is None
+    """Plan one call of ``cv2.meanStdDev``."""
+    is_plain = is_mask(mask, src, "int8") and mean is None and stddev is None
     if not is_plain or src.dtype not in SMALL_INTEGERS:
         return None
     limits = np.iinfo(src.dtype)
     if src.pixels * int(max(-limits.min, limits.max)) ** 2 >= _EXACT:
         return None
-    share, work = 1.0 / src.pixels, torch.int32 if limits.bits == 8 else torch.int64
+    every, work = 1.0 / src.pixels, torch.int32 if limits.bits == 8 else torch.int64
 
-    def run(images: Tensor) -> tuple[Tensor, Tensor]:
-        values = images.to(work)
+    def run(images: Tensor, wanted: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        values, share = images.to(work), every if wanted is None else _share(wanted)
+        if wanted is not None:
+            values = values * (wanted != 0)
         means = _sums(values) * share
         spread = _sums(values * values) * share - means * means
         return means[..., None], root(spread.clamp_(min=0))[..., None]
@@ -100,6 +120,12 @@ def _whole(images: Tensor) -> Tensor:
 def _sums(values: Tensor) -> Tensor:
     """Return the sum of each channel of each image."""
     return values.sum((1, 2), dtype=torch.int64).to(torch.float64)
+
+
+def _share(wanted: Tensor) -> Tensor:
+    """Return one divided by the number of pixels that masks have, or 0."""
+    count = (wanted != 0).sum((1, 2), dtype=torch.int64).double()
+    return torch.where(count > 0, count.reciprocal(), 0.0)
 
 
 def _four(found: Tensor) -> Tensor:
