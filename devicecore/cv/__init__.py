@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
         found = import_module("devicecore.cv.preprocessing").preprocess
     elif name == "createCLAHE":
         found = import_module("devicecore.cv.clahe").createCLAHE
-    elif name in catalog.TORCH:
+    elif name in catalog.TORCH or name in catalog.HOST:
         found = import_module("devicecore.cv.calling").function(name)
     else:
         found = getattr(import_module("cv2"), name)

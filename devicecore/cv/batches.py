@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from devicecore.cv.plan import BATCH_AXES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-BATCH_AXES = 4
 # Where OpenCV itself takes a list of images, a batch is a list of such lists.
 TAKES_LIST = frozenset({"calcHist", "merge", "mixChannels"})
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from devicecore.cv import batches, catalog, results
 from devicecore.cv.native import native_kernel, original
+from devicecore.cv.plan import BATCH_AXES
 from devicecore.cv.policy import DEFAULT, current_policy
+from devicecore.cv.repeats import Repeat, repeats_of
 from devicecore.errors import NoKernelError, ScopeError
 from devicecore.ledger import default_ledger
 from devicecore.runtime import default_runtime, host_cpu
@@ -35,18 +37,23 @@ _owners: dict[Any, Device] = {}
 def function(name: str) -> Callable[..., Any]:
     """Return the function of `devicecore.cv` that is called as one of OpenCV's."""
     kernel = native_kernel(name)
+    known = repeats_of[name]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        device = current_device()
+        device, policy = current_device(), current_policy()
         if (
-            current_policy() is DEFAULT
+            policy is DEFAULT
             and device.device_type == "CPU"
             and args
             and type(args[0]) is np.ndarray
-            and args[0].ndim < batches.BATCH_AXES
+            and args[0].ndim < BATCH_AXES
         ):
             return device.compute(kernel, *args, **kwargs)
         with without_modes() if "torch" in sys.modules else nullcontext():
+            if args and _is_tensor(args[0]):
+                repeat = known.find(policy, device, args, kwargs)
+                if repeat is not None:
+                    return repeat.compute(*args[: repeat.count])
             return _dispatched(name, device, args, kwargs)
 
     wrapped = functools.wraps(original(name))(call)
@@ -55,11 +62,8 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    given: Any = args[0] if args else next(iter(kwargs.values()), None)
-    one = given
-    while isinstance(one, (list, tuple)) and one:
-        one = one[0]
-    if not _is_tensor(one) and not isinstance(one, np.ndarray):
+    given, one = _first_image(args, kwargs)
+    if one is None:
         return original(name)(*args, **kwargs)
     device = device_for(one, device)
     policy = current_policy()
@@ -75,10 +79,22 @@ def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[s
     return _by_size(name, compute, found)
 
 
+def _first_image(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the first argument that is an image or several, and the first image in it."""
+    for given in (*args, *kwargs.values()):
+        one = given
+        while isinstance(one, (list, tuple)) and one:
+            one = one[0]
+        if _is_tensor(one) or isinstance(one, np.ndarray):
+            return given, one
+    return None, None
+
+
 def _by_size(name: str, compute: Callable[..., Any], found: Sequence[batches.Call]) -> list[Any]:
     """Compute calls for images of any sizes, all those of one size at once."""
     operation = catalog.find(name, "torch")
-    assert operation is not None  # functions are made for what is in the catalogue
+    if operation is None:
+        return [compute(name, *each) for each in found]
     results: list[Any] = [None] * len(found)
     for positions, whole in batches.stacked(found, operation.images_in, operation.replaced):
         several = compute(name, *whole)
@@ -130,8 +146,8 @@ def _native(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if not where:
         return result
     operation = catalog.find(name, "torch")
-    assert operation is not None  # functions are made for what is in the catalogue
-    return results.into(operation.destination(args, kwargs), _as_tensors(result, where[0]))
+    destination = operation.destination(args, kwargs) if operation else kwargs.get("dst")
+    return results.into(destination, _as_tensors(result, where[0]))
 
 
 def _as_tensors(result: Any, device: Any) -> Any:
@@ -153,11 +169,13 @@ def _computed(
     operation, plan = choice.operation, choice.plan
     images = operation.images_in(args, kwargs)
     destination = operation.destination(args, kwargs)
+    repeat = Repeat(device, plan, len(images))
     if _is_tensor(images[0]):
-        return results.into(destination, device.compute(choice.kernel, *args, **kwargs))
-    moved, named = operation.replaced(args, kwargs, lambda x: as_tensor(x, device))
-    result = device.compute(choice.kernel, *moved, **named)
-    if images[0].ndim == batches.BATCH_AXES:
+        if destination is None:
+            repeats_of[name].remember(policy, args, kwargs, images, repeat)
+        return results.into(destination, repeat.compute(*images))
+    result = repeat.compute(*[as_tensor(each, device) for each in images])
+    if images[0].ndim == BATCH_AXES:
         return results.of_batch(result, plan.finish)
     return results.into(destination, results.on_host(result, plan.finish))
 
@@ -174,7 +192,7 @@ def _without_kernel(
     Raises:
         NoKernelError: The caller asked for a kernel, or for an error in its place.
     """
-    given = args[0] if args else next(iter(kwargs.values()))
+    given, _ = _first_image(args, kwargs)
     if batches.is_batch(name, given):
         each = [_native(name, *call) for call in batches.calls(name, args, kwargs)]
         result = batches.joined(each, given)

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from devicecore.cv import catalog
 from devicecore.cv.quarantine import why_untrusted
-from devicecore.cv.torch_kernels import labelled_kernel
 from devicecore.errors import NoKernelError
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from devicecore.cv.plan import Plan
     from devicecore.cv.policy import Policy
     from devicecore.device import Device
-    from devicecore.kernels import Kernel
 
 
 @frozen
@@ -26,12 +24,10 @@ class Choice:
     """What was found for one call.
 
     Attributes:
-        kernel: The kernel.
-        operation: What it is of.
+        operation: Whose kernel it is.
         plan: How it computes the call.
     """
 
-    kernel: Kernel
     operation: Operation
     plan: Plan
 
@@ -65,8 +61,7 @@ def choose(
         elif reason := why_untrusted(operation, device):
             refused[label] = reason
         else:
-            kernel = labelled_kernel(name, label, device.device_type)
-            return Choice(kernel, operation, plan)
+            return Choice(operation, plan)
     if not refused:
         refused[policy.label or "torch"] = f"there is none for {device.device_type}"
     op = f"cv2.{name}"

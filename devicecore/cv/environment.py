@@ -12,7 +12,7 @@ from attrs import frozen
 _AVX2, _FMA3 = 11, 12
 
 
-@frozen
+@frozen(cache_hash=True)  # it is part of the key of every call
 class Environment:
     """The parts of a machine that OpenCV's results depend on.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from attrs import frozen
 
 if TYPE_CHECKING:
@@ -50,3 +51,63 @@ def image_of(shape: Sequence[int], dtype: Any) -> Image:
         return Image(shape[0], shape[1], 1, kind, has_channels=False)
     height, width, channels = shape
     return Image(height, width, channels, kind)
+
+
+@frozen
+class Place:
+    """What is known of the array or tensor that a caller gave for the result.
+
+    Attributes:
+        is_operand: Whether it is one of the images that are read.
+        is_continuous: Whether its rows follow each other in memory: OpenCV computes them as one.
+    """
+
+    is_operand: bool
+    is_continuous: bool
+
+
+def place_of(destination: Any, images: Sequence[Any]) -> Place:
+    """Return where a result goes.
+
+    Args:
+        destination: An array or a tensor that is given for the result.
+        images: Those that are read.
+
+    Raises:
+        ValueError: It overlaps with an operand without being one.
+    """
+    own = (_where(destination), destination.dtype)
+    for image in images:
+        if (_where(image), image.dtype) == own:
+            return Place(is_operand=True, is_continuous=_is_continuous(destination))
+        if _overlaps(image, destination):
+            msg = "the result overlaps with an operand"
+            raise ValueError(msg)
+    return Place(is_operand=False, is_continuous=_is_continuous(destination))
+
+
+def _where(image: Any) -> tuple[int, Any]:
+    """Return where an array or a tensor starts, and its strides."""
+    if isinstance(image, np.ndarray):
+        return image.ctypes.data, image.strides
+    return image.data_ptr(), image.stride()
+
+
+def _overlaps(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.may_share_memory(one, other)
+    (first, last), (start, end) = map(_span, (one, other))
+    return first < end and start < last
+
+
+def _span(tensor: Any) -> tuple[int, int]:
+    """Return the address of a tensor's first byte, and the one behind its last."""
+    steps = zip(tensor.stride(), tensor.shape, strict=True)
+    last = sum(stride * (length - 1) for stride, length in steps)
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _is_continuous(image: Any) -> bool:
+    if isinstance(image, np.ndarray):
+        return bool(image.flags.c_contiguous)
+    return bool(image.is_contiguous())

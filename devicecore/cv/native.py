@@ -75,7 +75,7 @@ def _without_device(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _register() -> dict[str, Kernel]:
     found = {}
-    for name in sorted({*catalog.TORCH, *_PURE, *_DRAWING}):
+    for name in sorted({*catalog.TORCH, *catalog.HOST, *_PURE, *_DRAWING}):
         run = _without_device(_originals[name])
         for label in ("", "native"):
             found[name] = Kernel(

@@ -9,19 +9,16 @@ import numpy as np
 from attrs import Factory, field, frozen
 
 from devicecore.cv.environment import environment
-from devicecore.cv.image import Image, image_of
+from devicecore.cv.image import Image, image_of, place_of
+from devicecore.cv.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import torch
 
     from devicecore.cv.plan import Plan
 
 # A plan is kept for each kind of call; with more kinds than this, all are made anew.
 _MOST_PLANS = 1024
-# What a larger array holds is no part of a kind of call.
-_LARGEST_KEY = 1 << 16
 _UNKNOWN = object()
 # Of an image or of a batch.
 _IMAGE_AXES = (2, 3, 4)
@@ -97,7 +94,11 @@ class Operation:
         """
         positional, named = self.replaced(args, kwargs, _image)
         try:
-            key = (*map(_key, positional), *map(_key, named.items()), environment())
+            self._place(positional, named, self.images_in(args, kwargs))
+        except ValueError:  # what comes out depends on the order of OpenCV's operations
+            return None
+        try:
+            key = (*map(kind_of, positional), *map(kind_of, named.items()), environment())
             found = self._plans.get(key, _UNKNOWN)
         except TypeError:  # something that cannot be a key
             return self._made(positional, named)
@@ -108,9 +109,22 @@ class Operation:
             self._plans[key] = found
         return found  # type: ignore[return-value]
 
+    def _place(self, args: list[Any], kwargs: dict[str, Any], images: Sequence[Any]) -> None:
+        """Put what matters of the place for the result where the caller gave one."""
+        given = self.destination(args, kwargs)
+        if getattr(given, "ndim", 0) and images:
+            index = self.parameters.index("dst")
+            place = place_of(given, images)
+            if index < len(args):
+                args[index] = place
+            else:
+                kwargs["dst"] = place
+
     def _made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         # Of empty images, and of calls that make no sense, OpenCV has its own words.
         if any(isinstance(each, Image) and not each.pixels for each in (*args, *kwargs.values())):
+            return None
+        if not _is_of_images(args[0] if args else kwargs.get(self.images[0])):
             return None
         try:
             return self.planner(*args, **kwargs)
@@ -123,10 +137,7 @@ class Operation:
         if plan is None:
             msg = f"the {self.label} kernel of cv2.{self.name} does not support these arguments"
             raise NotImplementedError(msg)
-        images = self.images_in(args, kwargs)
-        is_batch = images[0].ndim == 4
-        result = plan.run(*map(_with_all_axes, images))
-        return result if is_batch else _first(result)
+        return plan.compute(*self.images_in(args, kwargs))
 
     def supports(self, _device: object, /, *args: Any, **kwargs: Any) -> bool:
         """Return whether there is a kernel for such a call, on images that are tensors."""
@@ -139,6 +150,12 @@ class Operation:
         """Return what is promised of a call."""
         plan = self.plan(args, kwargs)
         return None if plan is None else plan.promise
+
+
+def _is_of_images(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(each, Image) for each in value)
+    return isinstance(value, Image)
 
 
 def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
@@ -155,35 +172,6 @@ def _image(value: Any) -> Any:
     if len(shape) not in _IMAGE_AXES:  # numbers for the channels, perhaps
         return value
     return image_of(shape[1:] if len(shape) == 4 else shape, value.dtype)
-
-
-def _with_all_axes(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.ndim == 4:
-        return tensor
-    return tensor[None, :, :, None] if tensor.ndim == 2 else tensor[None]
-
-
-def _first(result: Any) -> Any:
-    """Return the result of the first image, in OpenCV's shape."""
-    if isinstance(result, tuple):
-        return tuple(map(_first, result))
-    if isinstance(result, list):
-        return list(map(_first, result))
-    one = result[0]
-    return one[:, :, 0] if one.ndim == 3 and one.shape[2] == 1 else one
-
-
-def _key(value: Any) -> Any:
-    """Return *value* as part of a key; 1, 1.0, True, 0.0 and -0.0 are all different ones."""
-    if isinstance(value, (tuple, list)):
-        return (type(value), *map(_key, value))
-    if isinstance(value, (np.ndarray, np.generic)):
-        if value.nbytes > _LARGEST_KEY:
-            raise TypeError
-        return (value.shape, value.dtype.str, value.tobytes())
-    if isinstance(value, float):
-        return (type(value), value.hex())
-    return (type(value), value)
 
 
 def operation(

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import field, frozen
 
+from devicecore.cv.results import first
 from devicecore.kernels import Exactness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+BATCH_AXES = 4
 # From the same values to about the same.
 PROMISES: tuple[Exactness, ...] = get_args(Exactness)
 
@@ -31,3 +33,21 @@ class Plan:
     run: Callable[..., Any] = field(repr=False)
     promise: Exactness = "exact"
     finish: Callable[[Any], Any] | None = field(default=None, repr=False)
+
+    def compute(self, *images: Any) -> Any:
+        """Compute a call whose images are tensors on one device.
+
+        Args:
+            images: With the axes of one image, of a plane or of a batch.
+
+        Returns:
+            The result, of the batch if the first one is a batch.
+        """
+        result = self.run(*map(_with_all_axes, images))
+        return result if images[0].ndim == BATCH_AXES else first(result)
+
+
+def _with_all_axes(tensor: Any) -> Any:
+    if tensor.ndim == BATCH_AXES:
+        return tensor
+    return tensor[None, :, :, None] if tensor.ndim == 2 else tensor.unsqueeze(0)

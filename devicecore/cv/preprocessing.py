@@ -11,6 +11,7 @@ import torch
 
 from devicecore.cv import batches, catalog
 from devicecore.cv.calling import device_for, function
+from devicecore.cv.plan import BATCH_AXES
 from devicecore.cv.policy import current_policy, using
 from devicecore.cv.quarantine import quarantine_reason
 from devicecore.cv.recipe import Layout, Recipe, normalised_bytes
@@ -73,7 +74,7 @@ def preprocess(
         ValueError: An argument has no such meaning.
         ScopeError: A tensor is on another device than the scope names.
     """
-    whole = getattr(images, "ndim", 0) == batches.BATCH_AXES
+    whole = getattr(images, "ndim", 0) == BATCH_AXES
     given: Sequence[Any] = images if whole or batches.is_batch("preprocess", images) else [images]
     recipe = _recipe(
         size if isinstance(size, int) else tuple(size),

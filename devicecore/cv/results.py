@@ -27,13 +27,28 @@ def on_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
     return found if finish is None else finish(found)
 
 
+def first(result: Any) -> Any:
+    """Return the result of the first image of a batch, in OpenCV's shape."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(first, result))
+    one = result[0]
+    return one[:, :, 0] if one.ndim == 3 and one.shape[2] == 1 else one
+
+
 def of_batch(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
     """Return the results of a batch: one array, or a list where OpenCV returns something else."""
     if isinstance(result, (tuple, list)):
-        found: Any = [type(result)(each) for each in zip(*map(of_batch, result), strict=True)]
+        parts = (_in_opencvs_shape(of_batch(each)) for each in result)
+        found: Any = [type(result)(each) for each in zip(*parts, strict=True)]
     else:
         found = _array(result)
     return found if finish is None else [finish(each) for each in found]
+
+
+def _in_opencvs_shape(found: Any) -> Any:
+    """Return results of images without the axis of a single channel."""
+    has_one = isinstance(found, np.ndarray) and found.ndim == 4 and found.shape[3] == 1
+    return found[..., 0] if has_one else found
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
@@ -45,12 +60,9 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 def into(destination: Any, result: Any) -> Any:
     """Return *destination* with the result in it, if it is of its kind, as OpenCV does."""
-    if destination is None:
+    shape, wanted = getattr(destination, "shape", None), getattr(result, "shape", ())
+    is_plane = len(wanted) == 2 and shape == (*wanted, 1)
+    if not (is_plane or shape == wanted) or destination.dtype != result.dtype:
         return result
-    if (
-        getattr(destination, "shape", None) != getattr(result, "shape", ())
-        or destination.dtype != result.dtype
-    ):
-        return result
-    destination[...] = result
+    destination[...] = result[..., None] if is_plane else result
     return destination

@@ -46,26 +46,17 @@ def kernel_for(name: str, label: str, device_type: str | None, *, needs_label: b
     )
 
 
-def _register() -> dict[tuple[str, str, str | None], Kernel]:
-    """Register all kernels, and return those with a label by function, label and device type."""
+def _register() -> None:
     places: list[tuple[str, str, str | None]] = [(name, "torch", None) for name in catalog.TORCH]
     places += [
         (name, "triton", device_type)
         for name in catalog.TRITON
         for device_type in sorted(catalog.TRITON_TYPES)
     ]
-    labelled = {}
     for name, label, device_type in places:
         for needs_label in (False, True):
             made = kernel_for(name, label, device_type, needs_label=needs_label)
             default_kernels().register(made)
-            labelled[name, label, device_type] = made
-    return labelled
 
 
-_labelled = _register()
-
-
-def labelled_kernel(name: str, label: str, device_type: str) -> Kernel:
-    """Return the kernel of one of OpenCV's functions that is asked for by *label*."""
-    return _labelled[name, label, device_type if label == "triton" else None]
+_register()

@@ -10,12 +10,13 @@ import pytest
 
 from devicecore import cv, default_ledger, device_scope
 from devicecore.errors import FallbackForbiddenError, NoKernelError
+from devicecore.kernels import get_kernel
 from devicecore.runtime import default_runtime, host_cpu
 
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
-from devicecore.cv import catalog, choosing, native, quarantine  # noqa: E402 - they import torch
+from devicecore.cv import catalog, native, quarantine  # noqa: E402 - they import torch
 from devicecore.cv.plan import Plan  # noqa: E402 - like the others
 from tests.cv.differential import image  # noqa: E402 - it imports torch
 
@@ -201,6 +202,33 @@ def test_errors_are_opencvs(label: Any, args: Any, kwargs: Any) -> None:
     assert str(ours.value) == str(theirs.value)
 
 
+@pytest.mark.parametrize("name", sorted(catalog.HOST))
+def test_what_is_listed_without_a_kernel_exists_in_opencv(name: str) -> None:
+    assert name not in catalog.TORCH
+    assert getattr(cv, name).__wrapped__ is getattr(cv2, name)
+
+
+def test_opencv_answers_for_tensors_without_a_kernel(ledger: Any) -> None:
+    numbers = image(12, 14, 1, "float32")
+    tensor = torch.from_numpy(numbers)
+    assert np.array_equal(cv.exp(tensor).numpy(), cv2.exp(numbers))
+    place = torch.zeros(12, 14)
+    assert cv.exp(tensor[..., 0], dst=place) is place
+    assert np.array_equal(place.numpy(), cv2.exp(numbers))
+    both = cv.exp([tensor, tensor[:5]])
+    assert [tuple(each.shape) for each in both] == [(12, 14), (5, 14)]
+    assert ledger.total == 0
+    with cv.using("torch"), pytest.raises(NoKernelError):
+        cv.exp(tensor)
+
+
+def test_such_answers_are_in_the_ledger_of_other_devices(elsewhere: Any, ledger: Any) -> None:
+    pictures = [PICTURE, PICTURE[:9]]
+    for found, picture in zip(cv.stackBlur(pictures, (3, 3)), pictures, strict=True):
+        assert np.array_equal(found, cv2.stackBlur(picture, (3, 3)))
+    assert {move.source for move in ledger.moves()} == {elsewhere.name}
+
+
 def test_strict_forbids_opencv_to_answer() -> None:
     with cv.strict(), cv.using("torch"), pytest.raises(NoKernelError):
         cv.resize(image(9, 9, 3, "float64"), (4, 4))
@@ -258,10 +286,8 @@ def test_kernels_are_those_of_the_registry() -> None:
     device = default_runtime().device("cpu")
     found = device.compute("cv2.resize", PICTURE, (20, 15))
     assert np.array_equal(found, SMALL)
-    choice = choosing.choose(
-        "resize", device, cv.policy.Policy(label="torch"), (PICTURE, (20, 15)), {}
-    )
-    there = device.compute(choice.kernel, torch.from_numpy(PICTURE), (20, 15))
+    kernel = get_kernel("cv2.resize", device, label="torch")
+    there = device.compute(kernel, torch.from_numpy(PICTURE), (20, 15))
     assert np.array_equal(there.numpy(), SMALL)
 
 

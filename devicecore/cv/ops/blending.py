@@ -17,11 +17,13 @@ from devicecore.cv.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from devicecore.cv.image import Image
+    from devicecore.cv.image import Image, Place
 
     Tensor = torch.Tensor
 
 _TYPES = SMALL_INTEGERS | {"float32"}
+# How many values OpenCV computes at once, with AVX2, of types of so many bytes.
+_AT_ONCE = {1: 16, 2: 8, 4: 8}
 
 
 def _images() -> Iterator[Any]:
@@ -53,18 +55,20 @@ def addWeighted(
     src2: Any,
     beta: float,
     gamma: float,
-    dst: Any = None,
+    dst: Place | None = None,
     dtype: int = -1,
 ) -> Plan | None:
     """Plan one call of ``cv2.addWeighted``."""
     if not is_alike(src1, src2) or src1.dtype not in _TYPES or src1.dtype != src2.dtype:
         return None
     weights = _floats(alpha, beta, gamma)
-    # The ends of rows are computed in another way if the result replaces an operand.
-    if weights is None or dtype != -1 or dst is not None or not fills_vectors(src1):
+    is_fused = environment().has_fma
+    if weights is None or dtype != -1 or not fills_vectors(src1):
+        return None
+    alone = _rest(src1, dst)
+    if alone and not is_fused:
         return None
     first, second, added = weights
-    is_fused = environment().has_fma
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         x, y = a.float(), b.float()
@@ -72,6 +76,12 @@ def addWeighted(
             total = fused(x, first, fused(y, second, added))
         else:
             total = x * first + (y * second + added)
+        if alone:
+            shape = (len(x), 1 if dst and dst.is_continuous else src1.height, -1)
+            ends = [each.reshape(shape)[..., -alone:] for each in (x, y)]
+            total = total.reshape(shape).clone()
+            total[..., -alone:] = fused(ends[0], first, ends[1] * second) + added
+            total = total.view(x.shape)
         return total if a.is_floating_point() else rounded(total, a.dtype)
 
     return Plan(run)
@@ -80,13 +90,15 @@ def addWeighted(
 @operation("src", examples=scaled_examples)
 def convertScaleAbs(
     src: Image,
-    dst: Any = None,
+    dst: Place | None = None,
     alpha: float = 1,
     beta: float = 0,
 ) -> Plan | None:
     """Plan one call of ``cv2.convertScaleAbs``."""
     weights = _floats(alpha, beta)
-    if src.dtype not in _TYPES or weights is None or dst is not None or not fills_vectors(src):
+    if src.dtype not in _TYPES or weights is None or not fills_vectors(src):
+        return None
+    if dst and dst.is_operand:  # the ends of rows are then computed in another way
         return None
     factor, added = weights
     is_fused = environment().has_fma
@@ -97,6 +109,18 @@ def convertScaleAbs(
         return rounded(total.abs_(), torch.uint8)
 
     return Plan(run)
+
+
+def _rest(image: Image, place: Place | None) -> int:
+    """Return how many values OpenCV computes one by one at the end of a row.
+
+    Only where the result replaces an operand: elsewhere it computes the last whole vector.
+    """
+    if place is None or not place.is_operand:
+        return 0
+    row = image.width * image.channels
+    at_once = _AT_ONCE[np.dtype(image.dtype).itemsize]
+    return (row * image.height if place.is_continuous else row) % at_once
 
 
 def _floats(*values: Any) -> list[float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import cv2
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # Others go through OpenCV's older tables of 1/32 pixel.
 DTYPES = frozenset({"uint8", "uint16", "float32"})
+# OpenCV computes as many columns at once, with or without AVX2, and the rest one by one.
+AT_ONCE = {True: 16, False: 8}
 CHANNELS = frozenset({1, 3, 4})
 LARGEST = 32766  # rows or columns
 _FLAGS = {
@@ -76,6 +79,7 @@ class Sampler:
             y: The rows.
         """
         _, height, width, _ = images.shape
+        places = (x, y)
         if self.is_cubic:
             x, y = _near(x, width), _near(y, height)
         else:
@@ -86,7 +90,24 @@ class Sampler:
             return self._row(images, x.round(), y.round(), (0,))[0]
         left, top = x.floor(), y.floor()
         mixed = self._cubic if self.is_cubic else self._linear
-        return saturated(mixed(images, left, top, x - left, y - top), images.dtype)
+        found = saturated(mixed(images, left, top, x - left, y - top), images.dtype)
+        if self.border == cv2.BORDER_CONSTANT and found.is_floating_point() and not self.is_cubic:
+            inside = (left >= -1) & (left < width) & (top >= -1) & (top < height)
+            return found.masked_fill_(self._has_no_number(*places, inside)[..., None], math.nan)
+        return found
+
+    def _has_no_number(self, x: Tensor, y: Tensor, inside: Tensor) -> Tensor:
+        """Return where OpenCV mixes with shares of infinite places, which are no numbers.
+
+        It does so only among as many columns as it computes at once, and only if any of them is
+        not *inside* the border alone.
+        """
+        at_once = AT_ONCE[self.is_fused]
+        blocks = inside.shape[-1] // at_once
+        whole = inside[..., : blocks * at_once].reshape(*inside.shape[:-1], blocks, at_once)
+        mixed = torch.zeros_like(inside)
+        mixed[..., : blocks * at_once] = whole.any(-1, keepdim=True).expand_as(whole).flatten(-2)
+        return mixed & ~(x.isfinite() & y.isfinite())
 
     def _linear(self, images: Tensor, left: Tensor, top: Tensor, x: Tensor, y: Tensor) -> Tensor:
         x, y, add = x[..., None], y[..., None], self._multiply_add(images.dtype)

@@ -11,7 +11,7 @@ import torch
 from devicecore.cv.arguments import size, whole
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.fusing import fused
-from devicecore.cv.ops.sampling import LARGEST, sampler, unfused
+from devicecore.cv.ops.sampling import AT_ONCE, LARGEST, sampler, unfused
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.borders import BORDERS
 from devicecore.cv.tables.warping import is_bounded, source_matrix
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _INTERPOLATION = 7  # the part of the flags that names it
 _ACCURATE = frozenset({0, 1})  # OpenCV's ALGO_HINT_DEFAULT and ALGO_HINT_ACCURATE
-# OpenCV computes as many columns at once, and the rest of a row one by one, in another order.
-_AT_ONCE = {True: 16, False: 8}
 
 
 def _affine_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -115,7 +113,7 @@ def _places(
     """Return the columns and the rows that the pixels of a result have in the source."""
     across = torch.arange(width, dtype=torch.float32, device=device)
     down = torch.arange(height, dtype=torch.float32, device=device)[:, None]
-    at_once = width - width % _AT_ONCE[is_fused]
+    at_once = width - width % AT_ONCE[is_fused]  # the rest is added up in another order
     add = fused if is_fused else unfused
     found = []
     for a, b, c in matrix.tolist():

@@ -1,0 +1,123 @@
+"""Calls like one before: what was chosen then is used again, without choosing anew.
+
+A card may be done with a small call sooner than Python is with what goes before its launch.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from devicecore.cv.environment import environment
+from devicecore.cv.kinds import kind_of
+from devicecore.scope.chain import OUTSIDE, innermost
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from devicecore.cv.plan import Plan
+    from devicecore.cv.policy import Policy
+    from devicecore.device import Device
+
+# With more kinds of calls of one function than this, all are chosen anew.
+_MOST = 1024
+
+
+@frozen(eq=False)
+class Repeat:
+    """A call of one kind, on tensors.
+
+    Attributes:
+        device: Where they are.
+        plan: How it is computed.
+        count: How many of the first arguments are the images.
+    """
+
+    device: Device
+    plan: Plan
+    count: int
+
+    def compute(self, *images: Any) -> Any:
+        """Compute a call of that kind."""
+        return self.device.compute(self._run, *images)
+
+    def _run(self, _device: object, /, *images: Any) -> Any:
+        return self.plan.compute(*images)
+
+
+class Repeats:
+    """The kinds of calls that were made of one function."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Repeat] = {}
+
+    def find(
+        self, policy: Policy, current: Device, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Repeat | None:
+        """Return what was chosen for such a call, if it may be computed in the same way now.
+
+        Args:
+            policy: What the caller allows.
+            current: The current device.
+            args: The arguments; the first one is a tensor.
+            kwargs: More of them.
+        """
+        try:
+            found = self._known.get(_key(policy, args, kwargs))
+        except TypeError:  # something that is no part of a kind
+            return None
+        if found is None or found.device.gone:
+            return None
+        # Whether a scope names another device is for the long way to say.
+        is_outside = innermost.get() is OUTSIDE
+        return found if is_outside or current.memory_device is found.device else None
+
+    def remember(
+        self,
+        policy: Policy,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        images: Sequence[Any],
+        repeat: Repeat,
+    ) -> None:
+        """Compute such calls as *repeat* from now on, where they can be told by their kind.
+
+        Args:
+            policy: What the caller allows.
+            args: The arguments.
+            kwargs: More of them.
+            images: Those that are images, of which there is none in a list.
+            repeat: How this call is computed.
+        """
+        are_first = len(images) <= len(args) and all(map(operator.is_, images, args))
+        if not are_first or any(type(each) is not type(args[0]) for each in images):
+            return
+        try:
+            key = _key(policy, args, kwargs)
+        except TypeError:
+            return
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[key] = repeat
+
+
+def _key(policy: Policy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    found: list[Any] = [policy.label, policy.accepted, environment()]
+    tensor = type(args[0])
+    for value in args:
+        if type(value) is tensor:
+            found += (value.shape, value.dtype, value.device)
+        elif value is None or type(value) is int:
+            found.append(value)
+        else:
+            found.append(kind_of(value))
+    for name, value in kwargs.items():
+        found += (name, kind_of(value))
+    return tuple(found)
+
+
+# By OpenCV's name of the function.
+repeats_of: defaultdict[str, Repeats] = defaultdict(Repeats)
