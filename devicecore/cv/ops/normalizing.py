@@ -53,7 +53,10 @@ def normalize(
     dtype: int = -1,
     mask: Any = None,
 ) -> Plan | None:
-    """Plan one call of ``cv2.normalize`` that gives a range of whole images."""
+    """Plan one call of ``cv2.normalize`` that gives a range of whole images, which hold numbers.
+
+    Among values that are not numbers, what OpenCV takes for the least depends on their places.
+    """
     is_plain = dst is None and mask is None and type(dtype) is int
     if not is_plain or norm_type != cv2.NORM_MINMAX or not fills_vectors(src):
         return None
@@ -71,8 +74,7 @@ def normalize(
         total = fused(x, scale, added) if is_fused else x * scale + added
         return total if target.is_floating_point else rounded(total, target)
 
-    # Where there are values that are not numbers, so may be OpenCV's least and largest values.
-    return Plan(run, "close" if src.dtype == "float32" else "exact")
+    return Plan(run)
 
 
 def _stretch(x: Tensor, low: float, high: float, *, is_float: bool) -> tuple[Tensor, Tensor]:
