@@ -112,6 +112,9 @@ TRITON: Mapping[str, str] = {
     "threshold": "pointwise",
     "warpAffine": "warping",
     "warpPerspective": "warping",
+    "copyMakeBorder": "borders",
+    "flip": "turning",
+    "rotate": "turning",
 }
 TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 

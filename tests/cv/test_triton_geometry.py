@@ -41,6 +41,22 @@ for code in (cv2.COLOR_BGR2HSV, cv2.COLOR_RGB2HSV_FULL):
 """
 
 
-@pytest.mark.parametrize("code", [COLOURS])
+PLACES = """
+from devicecore.cv.triton import picking
+for channels in (1, 2, 3, 4):
+    for block in (4, 16, 256):
+        picking._BLOCK = block
+        picture = random_image(channels, 12)
+        for code in (0, 1, -1):
+            check("flip", picture, code)
+        check("rotate", picture, 1)
+        for border in (0, 1, 2, 3, 4):
+            margins = map(int, chance.integers(0, 6, 4))
+            check("copyMakeBorder", picture, *margins, border, value=(1, 2, 3, 250))
+    print(channels)
+"""
+
+
+@pytest.mark.parametrize("code", [COLOURS, PLACES])
 def test_against_opencv(code: str) -> None:
     assert interpreted(START + code)

@@ -98,7 +98,7 @@ def _converted(a, b, c, CONVERSION: tl.constexpr, NUMBERS: tl.constexpr, NATIVE:
     return a, b, c
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["groups"])
 def convert(
     source,  # bytes of groups of four pixels
     target,
