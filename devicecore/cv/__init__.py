@@ -15,14 +15,17 @@ from devicecore.cv.policy import accept, strict, using
 if TYPE_CHECKING:
     from cv2 import *  # noqa: F403 - the same names, with the same signatures
 
+    from devicecore.cv.pipeline import Pipeline
     from devicecore.cv.preprocessing import preprocess
 
 
+# Where names are that are neither in this file nor among OpenCV's functions of pixels.
+_MODULES = {"Pipeline": "pipeline", "createCLAHE": "clahe", "preprocess": "preprocessing"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "preprocess":
-        found = import_module("devicecore.cv.preprocessing").preprocess
-    elif name == "createCLAHE":
-        found = import_module("devicecore.cv.clahe").createCLAHE
+    if name in _MODULES:
+        found = getattr(import_module(f"devicecore.cv.{_MODULES[name]}"), name)
     elif name in catalog.TORCH or name in catalog.HOST:
         found = import_module("devicecore.cv.calling").function(name)
     else:
@@ -35,4 +38,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(import_module("cv2"))})
 
 
-__all__ = ["accept", "preprocess", "strict", "using"]
+__all__ = ["Pipeline", "accept", "preprocess", "strict", "using"]

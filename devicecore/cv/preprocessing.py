@@ -24,6 +24,7 @@ from devicecore.transfer.torch_leaves import without_modes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from devicecore.cv.table import Table
     from devicecore.cv.tables.placement import Mode
     from devicecore.device import Device
 
@@ -183,9 +184,29 @@ def one_after_another(image: Any, recipe: Recipe, there: torch.device) -> torch.
         canvas = canvas.flip(2)
     if recipe.blur is not None:
         canvas = function("GaussianBlur")(canvas, recipe.blur, 0).view(canvas.shape)
-    values = recipe.values.on(canvas)
-    found = values[torch.arange(len(values), device=there), canvas.long()]
-    return found.permute(2, 0, 1).contiguous() if recipe.layout == "NCHW" else found
+    return _looked_up(canvas, recipe.values, recipe.layout)
+
+
+def normalised(
+    images: Sequence[torch.Tensor],
+    mean: float | Sequence[float],
+    std: float | Sequence[float],
+    layout: Layout,
+    dtype: Dtype,
+) -> torch.Tensor:
+    """Return images of bytes and of one size as the input of a network, as `preprocess` does."""
+    channels = _channels(images)
+    kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
+    values = normalised_bytes(_key(mean), _key(std), channels, kind)
+    layout = _one_of("layout", layout, get_args(Layout))
+    found = [each.view(*each.shape[:2], channels) for each in images]
+    return torch.stack([_looked_up(each, values, layout) for each in found])
+
+
+def _looked_up(image: torch.Tensor, values: Table, layout: Layout) -> torch.Tensor:
+    table = values.on(image)
+    found = table[torch.arange(len(table), device=image.device), image.long()]
+    return found.permute(2, 0, 1).contiguous() if layout == "NCHW" else found
 
 
 def _channels(images: Sequence[Any]) -> int:
