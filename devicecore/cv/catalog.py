@@ -115,6 +115,8 @@ TRITON: Mapping[str, str] = {
     "copyMakeBorder": "borders",
     "flip": "turning",
     "rotate": "turning",
+    "multiply": "pointwise",
+    "divide": "pointwise",
 }
 TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 

@@ -56,7 +56,24 @@ for channels in (1, 2, 3, 4):
     print(channels)
 """
 
+PAIRS = """
+from devicecore.cv.triton import pointwise
+pointwise._WORDS = 1 << 14
+a, b = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.uint8))
+names = ["add", "subtract", "absdiff", "min", "max", "bitwise_and", "bitwise_or", "bitwise_xor"]
+for name in names:
+    check(name, a, b)
+for scale in (1, 0.004, -1, 0.37, 255, 1 / 255, 3):
+    for name in ("multiply", "divide"):
+        check(name, a, b, scale=scale)
+check("addWeighted", a, 0.25, b, 0.5, 3)
+for height, width, channels in ((1, 1, 1), (3, 7, 3), (5, 5, 4)):
+    for name in (*names, "divide"):
+        check(name, *(image(height, width, channels, seed=seed) for seed in (1, 2)))
+print(len(names))
+"""
 
-@pytest.mark.parametrize("code", [COLOURS, PLACES])
+
+@pytest.mark.parametrize("code", [COLOURS, PLACES, PAIRS])
 def test_against_opencv(code: str) -> None:
     assert interpreted(START + code)

@@ -16,6 +16,8 @@ from devicecore.cv import catalog
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import Operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.table import Table
+from devicecore.cv.triton.grouping import readable, writable
 from devicecore.cv.triton.kernels import pointwise as kernels
 from devicecore.cv.triton.launching import Launch, current
 
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 
     from devicecore.cv.image import Image
 
-_BLOCK, _WARPS = 4096, 8
+_BLOCK, _WORDS, _WARPS = 4096, 1024, 8
 _BYTES = 256
+# With larger ones, products might not fit into 32 bits, which OpenCV makes 0.
+_LARGEST_SCALE = 1 << 14
 _AUTOMATIC = cv2.THRESH_OTSU | cv2.THRESH_TRIANGLE
 
 
@@ -68,15 +72,16 @@ def _looked_up(name: str) -> Operation:
         number, columns = made if isinstance(made, tuple) else (None, made)
         table = columns[0, :, 0].t().contiguous()
         launch = _table_launch(table, src.channels)
+        kept = None if number is None else Table(number)
 
         def run(images: torch.Tensor) -> Any:
             images = images.contiguous()
             target = torch.empty(images.shape, dtype=table.dtype, device=images.device)
             with current(images.device):
                 launch(images.device, images.numel())(images, target)
-            if number is None:
+            if kept is None:
                 return target
-            return number.to(images.device).expand(images.shape[0]), target
+            return kept.on(images).expand(images.shape[0]), target
 
         return Plan(run, plan.promise, plan.finish)
 
@@ -95,10 +100,14 @@ def _table_launch(table: torch.Tensor, channels: int) -> Callable[[torch.device,
     return launch
 
 
-def _combined(name: str) -> Operation:
-    """Return an operation of two images of bytes."""
+def _combined(name: str, *scales: str) -> Operation:
+    """Return an operation of two images of bytes.
+
+    Args:
+        name: OpenCV's name of it.
+        scales: Its parameters that are numbers.
+    """
     known = _of_torch(name)
-    takes_weights = name == "addWeighted"
 
     def planner(*args: Any, **kwargs: Any) -> Plan | None:
         plan = known.planner(*args, **kwargs)
@@ -108,21 +117,24 @@ def _combined(name: str) -> Operation:
             return None
         if given.get("dtype", -1) not in {-1, 0} or given.get("mask") is not None:
             return None
-        if takes_weights and not environment().has_fma:
+        if name == "addWeighted" and not environment().has_fma:
             return None
-        names = ("alpha", "beta", "gamma") if takes_weights else ()
-        weights = [float(np.float32(given[each])) for each in names] or [0.0, 0.0, 0.0]
+        numbers = [float(np.float32(given.get(each, 1))) for each in scales]
+        if not all(abs(each) < _LARGEST_SCALE for each in numbers):
+            return None
+        is_float = bool(scales)
+        weights = [*numbers, 0.0, 0.0, 0.0][:3]
 
         @functools.lru_cache(maxsize=16)
-        def launch(count: int) -> Launch:
-            constants = {"OPERATION": name, "BLOCK": _BLOCK}
-            return Launch(kernels.combine, _grid(count), (count, *weights), constants, _WARPS)
+        def launch(words: int) -> Launch:
+            constants = {"OPERATION": name, "IS_FLOAT": is_float, "BLOCK": _WORDS}
+            grid = (-(-words // _WORDS), 1, 1)
+            return Launch(kernels.combine, grid, (words, *weights), constants, _WARPS)
 
         def run(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-            a, b = a.contiguous(), b.expand(a.shape).contiguous()
-            target = torch.empty(a.shape, dtype=torch.uint8, device=a.device)
+            memory, target = writable(a.shape, a.device)
             with current(a.device):
-                launch(a.numel())(a, b, target)
+                launch(memory.numel() // 4)(readable(a), readable(b.expand(a.shape)), memory)
             return target
 
         return Plan(run, plan.promise)
@@ -140,10 +152,12 @@ convertScaleAbs: Operation = _looked_up("convertScaleAbs")
 threshold: Operation = _looked_up("threshold")
 absdiff: Operation = _combined("absdiff")
 add: Operation = _combined("add")
-addWeighted: Operation = _combined("addWeighted")
+addWeighted: Operation = _combined("addWeighted", "alpha", "beta", "gamma")
 bitwise_and: Operation = _combined("bitwise_and")
 bitwise_or: Operation = _combined("bitwise_or")
 bitwise_xor: Operation = _combined("bitwise_xor")
+divide: Operation = _combined("divide", "scale")
 max: Operation = _combined("max")  # noqa: A001 - OpenCV's name
 min: Operation = _combined("min")  # noqa: A001 - OpenCV's name
+multiply: Operation = _combined("multiply", "scale")
 subtract: Operation = _combined("subtract")

@@ -1,12 +1,14 @@
-"""Triton's kernels for functions of each value by itself: read from a table, or of two images."""
+"""Triton's kernels of functions of each byte by itself: looked up in a table, or of two images."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-# Added to a small float32 and taken off again, it leaves the whole number next to it, half to even.
-_ROUNDING = tl.constexpr(12582912.0)
+from devicecore.cv.triton.kernels.pixels import as_float, byte, saturated
+
+_HIGHEST, _OTHERS = tl.constexpr(0x80808080), tl.constexpr(0x7F7F7F7F)
+_ALL = tl.constexpr(0xFFFFFFFF)
 
 
 @triton.jit
@@ -19,17 +21,64 @@ def look_up(
     BLOCK: tl.constexpr,
 ):
     """Replace each byte by what a table has for it."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < count
-    index = tl.load(source + at, mask=inside, other=0).to(tl.int32)
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    at = tl.arange(0, BLOCK)
+    inside = at < count - first
+    index = tl.load(source + first + at, mask=inside, other=0).to(tl.int32)
     if CHANNELS > 1:
-        index += (at % CHANNELS).to(tl.int32) * 256
-    tl.store(target + at, tl.load(table + index), mask=inside)
+        index += (((first % CHANNELS).to(tl.int32) + at) % CHANNELS) * 256
+    tl.store(target + first + at, tl.load(table + index), mask=inside)
+
+
+@triton.jit
+def _sum(a, b):
+    """Return sums of the four bytes of words, saturated."""
+    total = ((a & _OTHERS) + (b & _OTHERS)) ^ ((a ^ b) & _HIGHEST)
+    over = ((a & b) | ((a | b) & (total ^ _ALL))) & _HIGHEST
+    return total | ((over << 1) - (over >> 7))
+
+
+@triton.jit
+def _excess(a, b):
+    """Return how much larger bytes are than others, or 0."""
+    return _sum(a ^ _ALL, b) ^ _ALL
+
+
+@triton.jit
+def _of_words(a, b, OPERATION: tl.constexpr):
+    if OPERATION == "add":
+        found = _sum(a, b)
+    elif OPERATION == "subtract":
+        found = _excess(a, b)
+    elif OPERATION == "absdiff":
+        found = _excess(a, b) | _excess(b, a)
+    elif OPERATION == "min":
+        found = a - _excess(a, b)
+    elif OPERATION == "max":
+        found = b + _excess(a, b)
+    elif OPERATION == "bitwise_and":
+        found = a & b
+    elif OPERATION == "bitwise_or":
+        found = a | b
+    else:
+        found = a ^ b
+    return found
+
+
+@triton.jit
+def _of_bytes(a, b, alpha, beta, gamma, OPERATION: tl.constexpr):
+    """Return what becomes of bytes in float32."""
+    if OPERATION == "addWeighted":  # each product is fused with its sum
+        return tl.fma(a, alpha, tl.fma(b, beta, gamma))
+    if OPERATION == "multiply":
+        return a * alpha * b
+    # A number by nothing is nothing.
+    return tl.where(b == 0.0, 0.0, tl.div_rn(a * alpha, tl.where(b == 0.0, 1.0, b)))
 
 
 @triton.jit
 def combine(
-    first,
+    first,  # whole words of bytes
     second,
     target,
     count,
@@ -37,31 +86,21 @@ def combine(
     beta,
     gamma,
     OPERATION: tl.constexpr,
+    IS_FLOAT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Compute each byte of two images' bytes, saturated."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < count
-    a = tl.load(first + at, mask=inside, other=0).to(tl.int32)
-    b = tl.load(second + at, mask=inside, other=0).to(tl.int32)
-    if OPERATION == "add":
-        found = tl.minimum(a + b, 255)
-    elif OPERATION == "subtract":
-        found = tl.maximum(a - b, 0)
-    elif OPERATION == "absdiff":
-        found = tl.abs(a - b)
-    elif OPERATION == "min":
-        found = tl.minimum(a, b)
-    elif OPERATION == "max":
-        found = tl.maximum(a, b)
-    elif OPERATION == "bitwise_and":
-        found = a & b
-    elif OPERATION == "bitwise_or":
-        found = a | b
-    elif OPERATION == "bitwise_xor":
-        found = a ^ b
-    else:  # addWeighted, each product fused with its sum
-        total = tl.fma(a.to(tl.float32), alpha, tl.fma(b.to(tl.float32), beta, gamma))
-        total = tl.minimum(tl.maximum(total, 0.0), 255.0)
-        found = ((total + _ROUNDING) - _ROUNDING).to(tl.int32)
-    tl.store(target + at, found.to(tl.uint8), mask=inside)
+    begin = tl.program_id(0).to(tl.int64) * BLOCK
+    at = tl.arange(0, BLOCK)
+    inside = at < count - begin
+    a = tl.load(first.to(tl.pointer_type(tl.uint32)) + begin + at, mask=inside, other=0)
+    b = tl.load(second.to(tl.pointer_type(tl.uint32)) + begin + at, mask=inside, other=0)
+    if IS_FLOAT:
+        found = tl.zeros_like(a)
+        for place in tl.static_range(4):
+            one, other = as_float(byte((a,), place)), as_float(byte((b,), place))
+            value = saturated(_of_bytes(one, other, alpha, beta, gamma, OPERATION))
+            found |= value.to(tl.uint32) << (8 * place)
+    else:
+        found = _of_words(a, b, OPERATION)
+    tl.store(target.to(tl.pointer_type(tl.uint32)) + begin + at, found, mask=inside)
