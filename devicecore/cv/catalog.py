@@ -75,6 +75,11 @@ TORCH: Mapping[str, str] = {
     "adaptiveThreshold": "adapting",
     "reduce": "reducing",
     "integral": "integrals",
+    "pow": "powers",
+    "sqrt": "powers",
+    "exp": "powers",
+    "log": "powers",
+    "magnitude": "powers",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (
@@ -82,12 +87,8 @@ HOST: tuple[str, ...] = (
     "bilateralFilter",
     "dft",
     "distanceTransform",
-    "exp",
     "idft",
-    "log",
     "matchTemplate",
-    "pow",
-    "sqrt",
     "stackBlur",
     "undistort",
     "warpPolar",
