@@ -107,8 +107,11 @@ TRITON: Mapping[str, str] = {
     "bitwise_or": "pointwise",
     "bitwise_xor": "pointwise",
     "convertScaleAbs": "pointwise",
+    "dilate": "morphology",
+    "erode": "morphology",
     "max": "pointwise",
     "min": "pointwise",
+    "morphologyEx": "morphology",
     "subtract": "pointwise",
     "threshold": "pointwise",
     "warpAffine": "warping",
@@ -119,11 +122,26 @@ TRITON: Mapping[str, str] = {
     "multiply": "pointwise",
     "divide": "pointwise",
 }
+# Of `devicecore.cv.kornia_calls`, for whoever accepts about the same pixels.
+KORNIA: Mapping[str, str] = dict.fromkeys(
+    (
+        "GaussianBlur",
+        "blur",
+        "cvtColor",
+        "filter2D",
+        "medianBlur",
+        "resize",
+        "warpAffine",
+        "warpPerspective",
+    ),
+    "kornia_calls",
+)
 TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 
 _PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "torch": ("devicecore.cv.ops", TORCH),
     "triton": ("devicecore.cv.triton", TRITON),
+    "kornia": ("devicecore.cv", KORNIA),
 }
 
 
@@ -132,7 +150,7 @@ def find(name: str, label: str) -> Operation | None:
     """Return the operation of one of OpenCV's functions in one kind of kernel, if there is one."""
     package, modules = _PLACES[label]
     module = modules.get(name)
-    if module is None or (label == "triton" and not installed("triton")):
+    if module is None or (label != "torch" and not installed(label)):
         return None
     found: Operation = getattr(import_module(f"{package}.{module}"), name)
     return found

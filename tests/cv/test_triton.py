@@ -44,8 +44,10 @@ FUNCTIONS = """
 import torch
 from devicecore.cv import catalog
 from devicecore.cv.quarantine import tested
+from devicecore.cv.triton import strips
 from devicecore.runtime import host_cpu
 torch.cuda.current_device = lambda: None  # as the index of the host
+strips.BLOCK, strips.ROWS = 16, 4
 # The interpreter fuses nothing, which these few pixels do not show.
 for name in sorted(catalog.TRITON):
     assert not (reason := tested(catalog.find(name, "triton"), host_cpu())), (name, reason)

@@ -1,0 +1,50 @@
+"""Triton's kernels of neighbourhoods in its interpreter: random small images against OpenCV."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cv2")
+pytest.importorskip("triton")
+
+from tests.cv.test_triton import interpreted  # it imports torch
+
+# Each prints a line for each call that a kernel answers; all of them are compared.
+COMMON = """
+import cv2, numpy as np, torch
+from devicecore.cv.triton import strips
+from tests.cv.differential import compare
+torch.cuda.current_device = lambda: None  # as the index of the host
+strips.BLOCK, strips.ROWS = 8, 4
+chance = np.random.default_rng(7)
+
+def images(count):
+    for index in range(count):
+        channels = 1 + index % 4
+        width = int(chance.integers(1, 20)) if index % 2 else 4 * int(chance.integers(5, 16))
+        shape = (int(chance.integers(1, 11)), width, channels)
+        yield chance.integers(0, 256, shape, np.uint8)
+
+def check(name, *args, **kwargs):
+    promise = compare(name, *args, label="triton", **kwargs)
+    assert promise in ("exact", "host"), promise
+    if promise == "exact":
+        print(name)
+"""
+MORPHOLOGY = """
+line = np.array([[0, 0, 1]], np.uint8)
+for image in images(4):
+    for kernel in (None, np.ones((2, 5), np.uint8), cv2.getStructuringElement(1, (3, 3))):
+        check("erode", image, kernel)
+        check("dilate", image, kernel, borderType=cv2.BORDER_REPLICATE)
+    check("dilate", image, np.ones((3, 2), np.uint8), anchor=(0, 2), iterations=2)
+    check("erode", image, line, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
+    # A border that is left out is no pixel of this element.
+    assert compare("erode", image, line, anchor=(0, 0), label="triton") == "host"
+    check("morphologyEx", image, cv2.MORPH_TOPHAT, None)
+"""
+
+
+def test_morphology() -> None:
+    assert interpreted(COMMON + MORPHOLOGY).count("erode") == 16
