@@ -23,6 +23,7 @@ import cv2
 
 from benchmarks.intercepting import FOLDER
 
+KEPT = Path(__file__).parent / "results/albumentations-suite.json"
 PROCESSES = 2
 # Kinds of calls that OpenCV answered itself, in the results.
 MOST_HOST = 40

@@ -68,9 +68,13 @@ def main() -> int:
     """Compute all examples, write the JSON if asked to, and print a table."""
     device = torch.device(sys.argv[1] if len(sys.argv) > 1 else "cpu")
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    results = {name: parity(name, "torch", device) for name in sorted(catalog.TORCH)}
+    results: dict[str, Any] = {
+        name: parity(name, "torch", device) for name in sorted(catalog.TORCH)
+    }
     if device.type == "cuda":
         results |= {f"{name}, Triton": parity(name, "triton", device) for name in catalog.TRITON}
+    results |= {f"{name}, kornia": parity(name, "kornia", device) for name in catalog.KORNIA}
+    results = {name: found for name, found in results.items() if found is not None}
     machine = {
         "device": card,
         "torch": torch.__version__,
@@ -84,8 +88,6 @@ def main() -> int:
         Path(sys.argv[2]).write_text(text + "\n", encoding="utf-8")
     broken = 0
     for name, found in results.items():
-        if found is None:
-            continue
         broken += found["broken"]
         promises = ", ".join(
             f"{promise} {tally['calls']} (up to {tally['largest']:g}, {tally['differing']} differ)"

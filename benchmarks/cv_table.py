@@ -25,8 +25,9 @@ def table(results: list[dict[str, Any]]) -> str:
     for name, first in results[0]["functions"].items():
         counts = {promise: tally["calls"] for promise, tally in first["promises"].items()}
         near = {key: count for key, count in counts.items() if key not in {"exact", "host"}}
+        function, *kind = name.split(", ")
         cells = [
-            f"`{name}`",
+            ", ".join([f"`{function}`", *kind]),
             str(counts.get("exact", 0)),
             ", ".join(f"{count} {promise}" for promise, count in near.items()),
             str(counts.get("host", 0)),

@@ -68,7 +68,7 @@ def _written(name: str, args: Any, kwargs: Any) -> str:
             return f"{value.dtype}{list(value.shape)}"
         if isinstance(value, (list, tuple)) and any(isinstance(each, np.ndarray) for each in value):
             return f"[{', '.join(map(written, value))}]"
-        return repr(value)
+        return "float" if isinstance(value, float) else repr(value)
 
     named = [f"{key}={written(value)}" for key, value in kwargs.items()]
     return f"{name}({', '.join([*map(written, args), *named])})"

@@ -91,7 +91,7 @@ def by_torchvision() -> Callable[[torch.Tensor], Any]:
 
 def by_kornia() -> Callable[[torch.Tensor], Any]:
     """Return the same pipeline of kornia."""
-    import kornia  # type: ignore[import-not-found] # the same
+    import kornia
 
     mean, std = torch.tensor(MEAN, device=DEVICE), torch.tensor(STD, device=DEVICE)
 

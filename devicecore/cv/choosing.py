@@ -76,3 +76,5 @@ def _labels(device: Device, policy: Policy) -> Iterator[str]:
         yield "triton"
     if policy.label in {None, "torch"}:
         yield "torch"
+    if policy.label == "kornia" or (policy.label is None and policy.accepted == "close"):
+        yield "kornia"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from devicecore.kernels import Exactness
 
-Label = Literal["native", "torch", "triton"]
-LABELS: tuple[Label, ...] = ("native", "torch", "triton")
+Label = Literal["native", "torch", "triton", "kornia"]
+LABELS: tuple[Label, ...] = ("native", "torch", "triton", "kornia")
 
 
 @frozen
@@ -54,7 +54,8 @@ def using(label: Label) -> Iterator[None]:
     A call that no such kernel computes as exactly as accepted raises `NoKernelError`.
 
     Args:
-        label: ``"native"`` for OpenCV on the host, ``"torch"`` or ``"triton"``.
+        label: ``"native"`` for OpenCV on the host, ``"torch"``, ``"triton"``, or ``"kornia"`` for
+            kornia's own pixels, which are only `close`.
 
     Raises:
         ValueError: There is no such label.

@@ -53,8 +53,9 @@ def _register() -> None:
         for name in catalog.TRITON
         for device_type in sorted(catalog.TRITON_TYPES)
     ]
+    places += [(name, "kornia", None) for name in catalog.KORNIA]
     for name, label, device_type in places:
-        for needs_label in (False, True):
+        for needs_label in (True,) if label == "kornia" else (False, True):
             made = kernel_for(name, label, device_type, needs_label=needs_label)
             default_kernels().register(made)
 

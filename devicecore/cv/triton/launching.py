@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
+from triton.runtime import driver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,11 +48,14 @@ class Launch:
 
     def __call__(self, *tensors: torch.Tensor) -> None:
         """Launch the kernel on *tensors*, always of the same shapes, types and strides."""
+        index = tensors[0].device.index
+        addresses = [tensor.data_ptr() for tensor in tensors]
         # A handle is of one card.
-        key = (tensors[0].device.index, *map(is_aligned, tensors))
+        key = (index, *[address % _ALIGNMENT == 0 for address in addresses])
         launcher = self._launchers.get(key)
         if launcher is not None:
-            launcher(*tensors, *self._all)
+            # Of a tensor, the handle asks for the address and whether it is the card's.
+            launcher(*addresses, *self._all, stream=driver.active.get_current_stream(index))
             return
         # Products and sums are fused where a kernel says so, and nowhere else.
         options = {"num_warps": self._warps, "enable_fp_fusion": False}
