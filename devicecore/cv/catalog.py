@@ -80,11 +80,11 @@ TORCH: Mapping[str, str] = {
     "exp": "powers",
     "log": "powers",
     "magnitude": "powers",
+    "bilateralFilter": "bilateral",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (
     "Canny",
-    "bilateralFilter",
     "dft",
     "distanceTransform",
     "idft",
