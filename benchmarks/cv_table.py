@@ -1,4 +1,4 @@
-"""Writes the table of kernels in the documentation from the kept results of `cv_parity`."""
+"""Writes the documentation's tables of kernels and of speeds from the kept results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 PAGE = Path(__file__).parent.parent / "docs/reference/cv.md"
 RESULTS = Path(__file__).parent / "results"
 KEPT = ("cv-parity-cpu.json", "cv-parity-cuda.json")
-_BETWEEN = re.compile(r"(?<=<!-- kernels -->\n).*(?=<!-- end -->)", re.DOTALL)
+SPEEDS = RESULTS / "cv-functions-h200.json"
 
 
 def table(results: list[dict[str, Any]]) -> str:
@@ -44,12 +44,33 @@ def _largest(found: dict[str, Any] | None) -> str:
     return f"{largest:g} of {found['values']} values"
 
 
+def speeds(result: dict[str, Any]) -> str:
+    """Return the table of speeds on a card; numbers that were not measured are left out."""
+    columns = {
+        "µs": ("ours, us", ".0f"),
+        "of the memory's limit": ("of the limit", ".2f"),
+        "of CV-CUDA's speed": ("times CV-CUDA", ".2f"),
+        "host, µs": ("host for one image, us", ".0f"),
+    }
+    lines = ["| call | " + " | ".join(columns) + " |", "|---" * (1 + len(columns)) + "|"]
+    for name, row in result["calls"].items():
+        cells = [format(row[key], form) if key in row else "" for key, form in columns.values()]
+        lines.append("| " + " | ".join([name, *cells]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _written(page: str, marker: str, text: str) -> str:
+    between = rf"(?<=<!-- {marker} -->\n).*?(?=<!-- end -->)"
+    return re.sub(between, lambda _: "\n" + text + "\n", page, flags=re.DOTALL)
+
+
 def main() -> None:
-    """Write the table into the page."""
+    """Write the tables into the page."""
     found = [json.loads((RESULTS / name).read_text(encoding="utf-8")) for name in KEPT]
     page = PAGE.read_text(encoding="utf-8")
-    text = _BETWEEN.sub(lambda _: "\n" + table(found) + "\n", page)
-    PAGE.write_text(text, encoding="utf-8")
+    page = _written(page, "kernels", table(found))
+    page = _written(page, "speeds", speeds(json.loads(SPEEDS.read_text(encoding="utf-8"))))
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

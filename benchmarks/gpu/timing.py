@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,19 @@ def median_s(call: Callable[[], Any], rounds: int = 30, warm_up: int = 6) -> flo
     torch.cuda.synchronize()
     found: list[float] = [start.elapsed_time(end) for start, end in events[warm_up:]]
     return statistics.median(found) / 1e3
+
+
+def host_s(call: Callable[[], Any], calls: int = 100) -> float:
+    """Return how long the host is busy with a call in seconds, while the card is behind."""
+    for _ in range(3):
+        call()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    found = (time.perf_counter() - start) / calls
+    torch.cuda.synchronize()
+    return found
 
 
 def copy_speed(device: torch.device) -> float:

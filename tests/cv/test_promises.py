@@ -17,8 +17,10 @@ def results() -> list[dict[str, dict[str, object]]]:
     return [json.loads((cv_table.RESULTS / name).read_text()) for name in cv_table.KEPT]
 
 
-def test_the_page_has_the_table_of_the_kept_results() -> None:
-    assert cv_table.table(results()) in cv_table.PAGE.read_text(encoding="utf-8")
+def test_the_page_has_the_tables_of_the_kept_results() -> None:
+    page = cv_table.PAGE.read_text(encoding="utf-8")
+    assert cv_table.table(results()) in page
+    assert cv_table.speeds(json.loads(cv_table.SPEEDS.read_text(encoding="utf-8"))) in page
 
 
 def test_every_kernel_was_measured_and_kept_its_promises() -> None:
