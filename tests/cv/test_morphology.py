@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
+from devicecore.cv import catalog  # noqa: E402 - it imports torch
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 BORDERS = [cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT, cv2.BORDER_REFLECT_101]
@@ -23,6 +24,7 @@ whole_kernels = st.builds(np.ones, st.tuples(st.integers(1, 9), st.integers(1, 9
 random_kernels = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000)).map(
     lambda key: image(key[0], key[1], 0, seed=key[2]) & 1
 )
+values = st.integers(-300, 70000) | st.floats(-300, 70000, width=32)
 kernels = (whole_kernels | random_kernels).filter(lambda kernel: bool(kernel.any())) | st.none()
 
 
@@ -49,6 +51,22 @@ def test_combinations(
     picture = image(height, width, count, dtype)
     flag = getattr(cv2, f"MORPH_{kind}")
     assert compare("morphologyEx", picture, flag, kernel, iterations=times) == "exact"
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16", "float32", "float64"])
+@given(sizes, sizes, st.integers(0, 4), kernels, iterations, st.tuples(*[values] * 4))
+def test_given_borders(
+    dtype: str, height: int, width: int, count: int, kernel: Any, times: int, given_value: Any
+) -> None:
+    picture = image(height, width, count, dtype)
+    for name in ("erode", "dilate"):
+        for value in (given_value, given_value[0]):
+            found = compare(name, picture, kernel, iterations=times, borderValue=value)
+            assert found == "exact"
+    for kind in KINDS:
+        flag = getattr(cv2, f"MORPH_{kind}")
+        named = {"iterations": times, "borderValue": given_value}
+        assert compare("morphologyEx", picture, flag, kernel, **named) == "exact"
 
 
 def test_a_photo() -> None:
@@ -86,7 +104,7 @@ def test_pyramids_of_a_photo() -> None:
         ("erode", (np.zeros((3, 3), np.uint8),)),
         ("erode", (np.ones((3, 3), np.float32),)),
         ("erode", (np.ones((3, 3), np.uint8), None, (3, 0))),
-        ("dilate", (None, None, (-1, -1), 1, cv2.BORDER_CONSTANT, (0, 0, 0, 0))),
+        ("dilate", (None, None, (-1, -1), 1, cv2.BORDER_CONSTANT, (0, 0, 0, 0, 0))),
         ("dilate", (None, None, (-1, -1), 1, cv2.BORDER_WRAP)),
         ("dilate", (None, None, (-1, -1), -1)),
         ("morphologyEx", (cv2.MORPH_HITMISS, np.ones((3, 3), np.uint8))),
@@ -98,5 +116,20 @@ def test_pyramids_of_a_photo() -> None:
     ],
 )
 def test_calls_for_opencv_to_judge(name: str, arguments: tuple[Any, ...]) -> None:
-    assert compare(name, image(9, 20), *arguments) == "host"
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    assert operation.plan((image(9, 20), *arguments), {}) is None
     assert compare(name, image(0, 20), *arguments) == "host"
+
+
+def test_given_borders_are_not_for_triton() -> None:
+    pytest.importorskip("triton")
+    calls: tuple[tuple[str, tuple[Any, ...]], ...] = (
+        ("erode", (None,)),
+        ("morphologyEx", (cv2.MORPH_OPEN, None)),
+    )
+    for name, args in calls:
+        operation = catalog.find(name, "triton")
+        assert operation is not None
+        assert operation.plan((image(9, 20), *args), {}) is not None
+        assert operation.plan((image(9, 20), *args), {"borderValue": (9, 9, 9, 9)}) is None

@@ -1,4 +1,4 @@
-"""`cv2.bilateralFilter` on tensors of torch: means of the neighbours that have nearly the colour."""
+"""`cv2.bilateralFilter` on tensors of torch: means of neighbours that have nearly the colour."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from attrs import frozen
 
+from devicecore.cv.arguments import constant
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.numbers import saturated
 from devicecore.cv.ops.windows import FILTER_BORDERS, Window, window
@@ -44,6 +45,7 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         for kernel in _kernels():
             yield (image, kernel), {}
             yield (image, kernel), {"iterations": 2, "borderType": cv2.BORDER_REFLECT_101}
+            yield (image, kernel), {"borderValue": (10, 200, 90.5, 0)}
 
 
 def combined_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -63,6 +65,7 @@ class _Element:
         is_rectangle: Whether all of them do.
         repeats: How often it is done.
         border_type: What stands outside of an image.
+        values: The constant border's, for each channel; None for what changes nothing.
     """
 
     area: Window
@@ -70,6 +73,7 @@ class _Element:
     is_rectangle: bool
     repeats: int
     border_type: int
+    values: tuple[float, ...] | None
 
 
 @operation("src", examples=examples)
@@ -127,8 +131,11 @@ def _element(
 ) -> _Element | None:
     if src.dtype not in _TYPES or src.pixels == 0 or border_type not in FILTER_BORDERS:
         return None
-    if border_value != _NO_VALUE or type(iterations) is not int or iterations < 0:
+    if type(iterations) is not int or iterations < 0:
         return None
+    values = None
+    if border_type == cv2.BORDER_CONSTANT and border_value not in {None, _NO_VALUE}:
+        values = constant(border_value, src.channels, src.dtype)
     if kernel is None and anchor != (-1, -1):  # which OpenCV leaves out, but not everywhere
         return None
     array = np.ones((3, 3), np.uint8) if kernel is None else kernel
@@ -143,7 +150,7 @@ def _element(
         grown = (width - 1) * iterations + 1, (height - 1) * iterations + 1
         area = window(grown, (area.left * iterations, area.top * iterations))
         array, iterations = np.ones((area.height, area.width), np.uint8), 1
-    return _Element(area, _runs(array), is_rectangle, iterations, border_type)
+    return _Element(area, _runs(array), is_rectangle, iterations, border_type, values)
 
 
 def _runs(array: np.ndarray[Any, Any]) -> Mapping[int, Sequence[tuple[int, int]]]:
@@ -159,14 +166,16 @@ def _extremes(element: _Element, src: Image, pick: Callable[[Tensor, Tensor], Te
     """Return what takes the least or the greatest values around pixels."""
     own: torch.dtype = getattr(torch, src.dtype)
     limits = torch.finfo(own) if own.is_floating_point else torch.iinfo(own)
-    neutral = limits.max if pick is torch.minimum else limits.min
+    outside: Any = element.values
+    if outside is None:
+        outside = limits.max if pick is torch.minimum else limits.min
     work = torch.int32 if own is torch.uint16 else own
     area = element.area
 
     def run(images: Tensor) -> Tensor:
         found = images
         for _ in range(element.repeats):
-            x = area.around(found, element.border_type, neutral).to(work)
+            x = area.around(found, element.border_type, outside).to(work)
             if element.is_rectangle:
                 x = _along(_along(x, 2, area.width, pick), 1, area.height, pick)
             else:

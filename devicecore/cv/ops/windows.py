@@ -38,7 +38,9 @@ class Window:
     left: int
     top: int
 
-    def around(self, images: Tensor, border_type: int, value: float = 0) -> Tensor:
+    def around(
+        self, images: Tensor, border_type: int, value: float | Sequence[float] = 0
+    ) -> Tensor:
         """Return *images* with the borders that windows of all their pixels reach into."""
         bottom, right = self.height - 1 - self.top, self.width - 1 - self.left
         return padded(images, self.top, bottom, self.left, right, border_type, value)
