@@ -108,7 +108,6 @@ def by_cvcuda() -> dict[str, Callable[[Any], Any]]:
         "warpPerspective": lambda x: cvcuda.warp_perspective(
             x, TILT.astype(np.float32), cvcuda.Interp.LINEAR
         ),
-        "remap": lambda m, x: m.remap(x, *maps_of(m), cv2.INTER_LINEAR),
         "copyMakeBorder": lambda x: cvcuda.copymakeborder(
             x, border_mode=border, top=8, bottom=8, left=8, right=8
         ),
