@@ -73,7 +73,22 @@ for height, width, channels in ((1, 1, 1), (3, 7, 3), (5, 5, 4)):
 print(len(names))
 """
 
+SIZES = """
+for flag in range(7):
+    for channels in (1, 2, 3, 4):
+        height, width, high, wide = map(int, chance.integers(2, 24, 4))
+        picture = image(height, width, channels)
+        check("resize", picture, (wide, high), interpolation=flag)
+for channels in (1, 2, 3, 4):
+    for across, down in ((2, 2), (3, 3), (2, 4), (5, 1)):
+        picture = image(3 * down, 8 * across, channels)
+        check("resize", picture, (8, 3), interpolation=cv2.INTER_AREA)
+    check("resize", image(6, 16, channels), (8, 3))
+    check("resize", image(5, 9, channels), None, fx=0.7, fy=1.3)
+print(flag)
+"""
 
-@pytest.mark.parametrize("code", [COLOURS, PLACES, PAIRS])
+
+@pytest.mark.parametrize("code", [COLOURS, PLACES, PAIRS, SIZES])
 def test_against_opencv(code: str) -> None:
     assert interpreted(START + code)

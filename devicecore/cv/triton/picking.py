@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Index = np.ndarray[Any, Any]
 
-CHANNELS = frozenset({1, 2, 3, 4})
+_CHANNELS = frozenset({1, 2, 3, 4})
 # Of one image, in bytes, and of a grid of programs.
 _LARGEST, _MOST_ROWS = 1 << 31, 65535
 _BLOCK, _WARPS = 256, 4
@@ -43,6 +43,13 @@ class _Run:
     direction: int = 0
 
 
+def fits(src: Image, width: int, height: int) -> bool:
+    """Return whether kernels with a program for each row can make results of that size."""
+    if src.dtype != "uint8" or src.channels not in _CHANNELS or height > _MOST_ROWS:
+        return False
+    return max(src.height * src.width, height * width) * src.channels < _LARGEST
+
+
 def picked(
     src: Image, columns: Index, rows: Index, values: Sequence[float] = ()
 ) -> Callable[[torch.Tensor], torch.Tensor] | None:
@@ -55,9 +62,7 @@ def picked(
         values: What pixels outside have in each channel.
     """
     width, height, channels = len(columns), len(rows), src.channels
-    if src.dtype != "uint8" or channels not in CHANNELS or height > _MOST_ROWS:
-        return None
-    if max(src.height * src.width, height * width) * channels >= _LARGEST:
+    if not fits(src, width, height):
         return None
     is_whole = width % GROUP == 0
     run = _longest_run(columns) if is_whole else _Run()

@@ -27,7 +27,7 @@ def _copy_run(
     """
     if RUN < 0:
         start -= 3 * CHANNELS  # the last of the four is the first one
-    shift = (start & 3) * 8
+    shift = (start & 3).to(tl.int32) * 8
     at = source.to(tl.pointer_type(tl.int32)) + (start >> 2) + RUN * CHANNELS * group
     found = ()
     for place in tl.static_range(CHANNELS + 1):
@@ -99,7 +99,7 @@ def pick(
     image = tl.program_id(2).to(tl.int64)
     y = tl.program_id(1)
     row = tl.load(rows + y)
-    source += image * source_bytes
+    begin = image * source_bytes
     target += (image * tl.num_programs(1) + y) * (width * CHANNELS)
     lane = tl.arange(0, BLOCK)
     part = tl.program_id(0) - edge_programs
@@ -109,7 +109,7 @@ def pick(
             group = part * BLOCK + lane
             stored = group < run
             read = stored & (row >= 0) if CONSTANT else stored
-            start, to = row + run_start, target + before * 4 * CHANNELS
+            start, to = begin + row + run_start, target + before * 4 * CHANNELS
             _copy_run(source, to, start, group, read, stored, value, CHANNELS, RUN, CONSTANT)
     unit = tl.program_id(0) * BLOCK + lane
     if FOUR:
@@ -120,13 +120,15 @@ def pick(
             values = ()
             for pixel in tl.static_range(4):
                 x = 4 * unit + pixel
-                found = _pixel(source + row, columns, x, read, stored, value, CHANNELS, CONSTANT)
+                found = _pixel(
+                    source + begin + row, columns, x, read, stored, value, CHANNELS, CONSTANT
+                )
                 values = values + found
             store_four(target.to(tl.pointer_type(tl.int32)), unit, stored, values, CHANNELS)
     else:
         stored = unit < width
         read = stored & (row >= 0) if CONSTANT else stored
-        found = _pixel(source + row, columns, unit, read, stored, value, CHANNELS, CONSTANT)
+        found = _pixel(source + begin + row, columns, unit, read, stored, value, CHANNELS, CONSTANT)
         for channel in tl.static_range(CHANNELS):
             to = target + unit * CHANNELS + channel
             tl.store(to, found[channel].to(tl.uint8), mask=stored)

@@ -91,3 +91,28 @@ def reciprocal(value, NATIVE: tl.constexpr):
             "rcp.approx.ftz.f32 $0, $1;", "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1
         )
     return 1.0 / value
+
+
+@triton.jit
+def load_pair(source, at, wanted, CHANNELS: tl.constexpr):
+    """Return a tuple of words with the bytes of two neighbouring pixels.
+
+    Args:
+        source: Pointer to int32.
+        at: Byte where the first of the two begins.
+        wanted: Whether they are read.
+        CHANNELS: Bytes of a pixel.
+    """
+    start = source + (at >> 2)
+    over = at & 3
+    words = ()
+    for place in tl.static_range((2 * CHANNELS + 6) // 4):
+        there = wanted if place == 0 else wanted & (over + 2 * CHANNELS > 4 * place)
+        words = words + (tl.load(start + place, mask=there, other=0),)  # noqa: RUF005 - no unpacking
+    moved = ()
+    for place in tl.static_range((2 * CHANNELS + 3) // 4):
+        low = (words[place].to(tl.uint32, bitcast=True) >> (8 * over)).to(tl.int32, bitcast=True)
+        if place + 1 < (2 * CHANNELS + 6) // 4:
+            low |= (words[place + 1] << 1) << (31 - 8 * over)
+        moved = moved + (low,)  # noqa: RUF005 - no unpacking
+    return moved
