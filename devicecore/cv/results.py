@@ -31,8 +31,8 @@ def first(result: Any) -> Any:
     """Return the result of the first image of a batch, in OpenCV's shape."""
     if isinstance(result, (tuple, list)):
         return type(result)(map(first, result))
-    one = result[0]
-    return one[:, :, 0] if one.ndim == 3 and one.shape[2] == 1 else one
+    one = result.select(0, 0)
+    return one.select(2, 0) if one.ndim == 3 and one.size(2) == 1 else one
 
 
 def of_batch(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
