@@ -8,13 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 np = pytest.importorskip("numpy")
 
-from devicecore.cv.environment import environment  # noqa: E402 - it imports torch
-from devicecore.cv.image import image_of  # noqa: E402 - like the others
-from devicecore.cv.ops.float_gaussian import gaussian_plan  # noqa: E402 - it imports torch
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 MEAN, GAUSSIAN = cv2.ADAPTIVE_THRESH_MEAN_C, cv2.ADAPTIVE_THRESH_GAUSSIAN_C
@@ -53,16 +50,6 @@ def test_photos(method: int) -> None:
         plane = photo()[..., place]
         call = (plane, 255, method, cv2.THRESH_BINARY, block, place - 1)
         assert compare("adaptiveThreshold", *call) == "exact"
-
-
-@given(sizes, windows, st.integers(0, 9))
-def test_blurs_of_numbers_are_exact(size: tuple[int, int], block: int, seed: int) -> None:
-    plane = image(*size, 0, seed=seed).astype(np.float32)
-    blur = gaussian_plan(image_of(size, "float32"), block, is_fused=environment().has_fma)
-    border = cv2.BORDER_REPLICATE | cv2.BORDER_ISOLATED
-    expected = cv2.GaussianBlur(plane, (block, block), 0, borderType=border)
-    found = blur(torch.from_numpy(plane)[None, :, :, None])[0, :, :, 0].numpy()
-    assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.boxes import box_plan
-from devicecore.cv.ops.float_gaussian import gaussian_plan
+from devicecore.cv.ops.float_gaussian import float_weights, gaussian_blur
 from devicecore.cv.ops.operands import rounded
 from devicecore.cv.ops.windows import window
 from devicecore.cv.plan import Plan
@@ -77,5 +77,7 @@ def _means(src: Image, method: int, size: int) -> Callable[[Tensor], Tensor] | N
     here = environment()
     if method != cv2.ADAPTIVE_THRESH_GAUSSIAN_C or here.version != (5, 0) or not here.is_x86:
         return None
-    blurred = gaussian_plan(src, size, is_fused=here.has_fma)
+    sizes = [1 if length == 1 else size for length in src.size]
+    across, down = float_weights((sizes[0], sizes[1]), (0, 0))
+    blurred = gaussian_blur(across, down, cv2.BORDER_REPLICATE, is_fused=here.has_fma)
     return lambda images: rounded(blurred(images.float()), torch.uint8)

@@ -1,6 +1,7 @@
-"""Gaussian blurs of planes of float32, with the roundings of `cv2.GaussianBlur`.
+"""Gaussian blurs of float32, with the roundings of `cv2.GaussianBlur`.
 
-Which sums are fused was found by comparing; some of it is the compiler's choice.
+Which sums are fused is what OpenCV's source says, and of the ends of rows, what was found by
+comparing: there it is the compiler's choice.
 """
 
 from __future__ import annotations
@@ -16,76 +17,113 @@ from devicecore.cv.ops.windows import window
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from devicecore.cv.image import Image
-
     Tensor = torch.Tensor
+    Weights = Sequence[float]
 
 # Values of a row that are computed together, along rows and along columns. What they leave over
 # has other roundings, and there, taps in groups of so many are not fused.
 _ACROSS, _DOWN, _TAPS = 4, 8, 4
+# Kernels up to these lengths have loops of their own, which use that they are symmetric; the one
+# along rows computes pairs of values.
+_SMALL_ACROSS, _SMALL_DOWN, _PAIR = 5, 3, 2
 
 
-def gaussian_plan(src: Image, size: int, *, is_fused: bool) -> Callable[[Tensor], Tensor]:
-    """Return what blurs planes of float32, with the last pixels repeated around them.
+def float_weights(sizes: tuple[int, int], sigmas: tuple[float, float]) -> list[list[float]]:
+    """Return the weights along rows and along columns.
 
     Args:
-        src: The planes.
-        size: Of the window, in both directions; odd. The sigma is the one that fits it.
+        sizes: How many weights there are, both odd.
+        sigmas: 0 for what the sizes say.
+    """
+    return [
+        [1.0] if size == 1 else cv2.getGaussianKernel(size, sigma, cv2.CV_32F).ravel().tolist()
+        for size, sigma in zip(sizes, sigmas, strict=True)
+    ]
+
+
+def gaussian_blur(
+    across: Weights, down: Weights, border_type: int, *, is_fused: bool
+) -> Callable[[Tensor], Tensor]:
+    """Return what blurs images of float32.
+
+    Args:
+        across: The weights along rows.
+        down: The weights along columns.
+        border_type: What stands outside of an image.
         is_fused: Whether the processor's float arithmetic is fused.
     """
-    kernels = [
-        [1.0] if length == 1 else cv2.getGaussianKernel(size, 0, cv2.CV_32F).ravel().tolist()
-        for length in src.size
-    ]
-    across, down = kernels
     area = window((len(across), len(down)))
 
-    def run(planes: Tensor) -> Tensor:
-        x = area.around(planes, cv2.BORDER_REPLICATE)
-        rows = _along_rows(x, across, src.width, is_fused=is_fused)
-        return _along_columns(rows, down, is_fused=is_fused)
+    def run(images: Tensor) -> Tensor:
+        x = area.around(images, border_type).flatten(2)
+        rows = _along_rows(x, across, images.shape[3], is_fused=is_fused)
+        return _along_columns(rows, down, is_fused=is_fused).view(images.shape)
 
     return run
 
 
-def _along_rows(x: Tensor, weights: Sequence[float], width: int, *, is_fused: bool) -> Tensor:
+def _along_rows(x: Tensor, taps: Weights, step: int, *, is_fused: bool) -> Tensor:
+    """Return sums of values that are *step* apart."""
+    width = x.shape[2] - (len(taps) - 1) * step
+    parts = [x.narrow(2, place * step, width) for place in range(len(taps))]
+    if len(taps) == 1:
+        return parts[0]
+    if len(taps) <= _SMALL_ACROSS:
+        return _small_rows(parts, taps, is_fused=is_fused)
     if not is_fused:
-        return _row_sums(x, weights, 0, width, len(weights))
+        return _row_sums(parts, taps, slice(None), len(taps))
     whole = width - width % _ACROSS
-    not_fused = (len(weights) - 1) // _TAPS * _TAPS
-    together = _row_sums(x, weights, 0, whole, 0)
-    rest = _row_sums(x, weights, whole, width - whole, not_fused)
-    return torch.cat((together, rest), 2)
+    not_fused = (len(taps) - 1) // _TAPS * _TAPS
+    together = _row_sums(parts, taps, slice(whole), 0)
+    return torch.cat((together, _row_sums(parts, taps, slice(whole, None), not_fused)), 2)
 
 
-def _row_sums(
-    x: Tensor, weights: Sequence[float], start: int, width: int, not_fused: int
-) -> Tensor:
-    """Return sums for some columns, whose taps are fused after the first ones."""
-    total = x.narrow(2, start, width) * weights[0]
-    for place, weight in enumerate(weights[1:], 1):
-        part = x.narrow(2, start + place, width)
-        total = _added(part, weight, total, is_fused=place > not_fused)
+def _row_sums(parts: Sequence[Tensor], taps: Weights, which: slice, not_fused: int) -> Tensor:
+    """Return sums for some of the values, whose taps are fused after the first ones."""
+    total = parts[0][..., which] * taps[0]
+    for place, (part, tap) in enumerate(zip(parts[1:], taps[1:], strict=True), 1):
+        total = _added(part[..., which], tap, total, is_fused=place > not_fused)
     return total
 
 
-def _along_columns(x: Tensor, weights: Sequence[float], *, is_fused: bool) -> Tensor:
+def _small_rows(parts: Sequence[Tensor], taps: Weights, *, is_fused: bool) -> Tensor:
+    middle = len(taps) // 2
+    centre, near = parts[middle], parts[middle - 1] + parts[middle + 1]
+    inner, outer = taps[middle], taps[middle + 1]
+    far = parts[0] + parts[-1]
+    total = _added(centre, inner, near * outer, is_fused=is_fused)
+    if middle > 1:
+        total = _added(far, taps[-1], total, is_fused=is_fused)
+    width = total.shape[2]
+    if is_fused and width % _PAIR:
+        last = slice(width - 1, None)
+        rest = centre[..., last] * inner
+        rest = _added(near[..., last], outer, rest, is_fused=middle == 1)
+        if middle > 1:
+            rest = far[..., last] * taps[-1] + rest
+        total = torch.cat((total[..., :-1], rest), 2)
+    return total
+
+
+def _along_columns(x: Tensor, taps: Weights, *, is_fused: bool) -> Tensor:
+    if not is_fused or len(taps) <= _SMALL_DOWN:
+        return _column_sums(x, taps, is_fused=is_fused)
     width = x.shape[2]
-    whole = width - width % _DOWN if is_fused else 0
-    together = _column_sums(x.narrow(2, 0, whole), weights, is_fused=True)
-    rest = _column_sums(x.narrow(2, whole, width - whole), weights, is_fused=False)
+    whole = width - width % _DOWN
+    together = _column_sums(x.narrow(2, 0, whole), taps, is_fused=True)
+    rest = _column_sums(x.narrow(2, whole, width - whole), taps, is_fused=False)
     return torch.cat((together, rest), 2)
 
 
-def _column_sums(x: Tensor, weights: Sequence[float], *, is_fused: bool) -> Tensor:
-    middle = len(weights) // 2
+def _column_sums(x: Tensor, taps: Weights, *, is_fused: bool) -> Tensor:
+    middle = len(taps) // 2
     height = x.shape[1] - 2 * middle
-    total = x.narrow(1, middle, height) * weights[middle]
+    total = x.narrow(1, middle, height) * taps[middle]
     for away in range(1, middle + 1):
         both = x.narrow(1, middle + away, height) + x.narrow(1, middle - away, height)
-        total = _added(both, weights[middle + away], total, is_fused=is_fused)
+        total = _added(both, taps[middle + away], total, is_fused=is_fused)
     return total
 
 
-def _added(x: Tensor, weight: float, total: Tensor, *, is_fused: bool) -> Tensor:
-    return fused(x, weight, total) if is_fused else x * weight + total
+def _added(x: Tensor, tap: float, total: Tensor, *, is_fused: bool) -> Tensor:
+    return fused(x, tap, total) if is_fused else x * tap + total

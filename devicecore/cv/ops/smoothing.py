@@ -8,8 +8,10 @@ import cv2
 import numpy as np
 import torch
 
+from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.boxes import box_plan
+from devicecore.cv.ops.float_gaussian import float_weights, gaussian_blur
 from devicecore.cv.ops.windows import FILTER_BORDERS, Window, pair, weighted, window
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.gaussian import automatic_size, fixed_weights
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
 
 _APPROXIMATE = 2  # what OpenCV calls ALGO_HINT_APPROX
+_GAUSSIAN_TYPES = frozenset({"uint8", "uint16", "float32"})
 _MEDIAN_TYPES = frozenset({"uint8", "uint16", "int16", "float32"})
 # Larger windows of medians are for bytes, and of so many channels.
 _SMALL_MEDIAN = 5
@@ -42,6 +45,10 @@ def gaussian_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         for size, sigma in (((3, 3), 0), ((5, 9), 0), ((7, 7), 1.3), ((0, 0), 1.7), ((11, 1), 0)):
             for border in sorted(FILTER_BORDERS):
                 yield (image, size, sigma), {"borderType": border}
+    for width in (18, 19):
+        image = np.random.default_rng(5).random((13, width, 3), np.float32)
+        for size in ((3, 3), (5, 5), (7, 9), (1, 3)):
+            yield (image, size, 1.3), {}
 
 
 def box_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -78,10 +85,12 @@ def GaussianBlur(
     hint: int = 0,
 ) -> Plan | None:
     """Plan one call of ``cv2.GaussianBlur``."""
-    if src.dtype not in {"uint8", "uint16"} or src.pixels == 0 or borderType not in FILTER_BORDERS:
+    if src.dtype not in _GAUSSIAN_TYPES or src.pixels == 0 or borderType not in FILTER_BORDERS:
         return None
     if (hint or cv2.getDefaultAlgorithmHint()) == _APPROXIMATE:
         return None
+    if src.dtype == "float32":
+        return _gaussian_of_floats(src, ksize, (sigmaX, sigmaY), borderType)
     weights = gaussian_weights(src, ksize, (sigmaX, sigmaY), borderType)
     if weights is None:
         return None
@@ -99,21 +108,42 @@ def gaussian_weights(
         given: The sigmas along rows and along columns; 0 for the same, or for what the size says.
         borderType: What is outside of the image.
     """
+    found = _sizes_and_sigmas(src, ksize, given, borderType)
+    if found is None:
+        return None
+    bits = 8 if src.dtype == "uint8" else 16
+    across, down = (fixed_weights(size, sigma, bits) for size, sigma in zip(*found, strict=True))
+    return across, down
+
+
+def _sizes_and_sigmas(
+    src: Image, ksize: Any, given: tuple[float, float], border_type: int
+) -> tuple[tuple[int, int], tuple[float, float]] | None:
+    """Return how many weights there are along rows and columns, and their sigmas."""
     sigmas = float(given[0]), float(given[1] if given[1] > 0 else given[0])
-    reach, bits = (3, 8) if src.dtype == "uint8" else (4, 16)
+    reach = 3 if src.dtype == "uint8" else 4
     sizes = []
     for length, size, sigma in zip(src.size, pair(ksize), sigmas, strict=True):
         used = automatic_size(sigma, reach) if size <= 0 < sigma else size
-        if length == 1 and borderType != cv2.BORDER_CONSTANT:
+        if length == 1 and border_type != cv2.BORDER_CONSTANT:
             used = 1
         sizes.append(used)
     if not all(size > 0 and size % 2 for size in sizes):
         return None
-    across, down = (
-        fixed_weights(size, max(sigma, 0.0), bits)
-        for size, sigma in zip(sizes, sigmas, strict=True)
-    )
-    return across, down
+    return (sizes[0], sizes[1]), (max(sigmas[0], 0.0), max(sigmas[1], 0.0))
+
+
+def _gaussian_of_floats(
+    src: Image, ksize: Any, given: tuple[float, float], border_type: int
+) -> Plan | None:
+    here = environment()
+    found = _sizes_and_sigmas(src, ksize, given, border_type)
+    if found is None or here.version != (5, 0) or not here.is_x86:
+        return None
+    across, down = float_weights(*found)
+    if len(across) == len(down) == 1:
+        return Plan(torch.clone)
+    return Plan(gaussian_blur(across, down, border_type, is_fused=here.has_fma))
 
 
 def _gaussian(across: tuple[int, ...], down: tuple[int, ...], bits: int, border: int) -> Plan:
