@@ -148,6 +148,28 @@ def test_bells(
     assert compare("sepFilter2D", dull, -1, one, amplified, **named) == "exact"
 
 
+@given(
+    sizes, sizes, channels, st.integers(0, 7), st.integers(0, 7), st.sampled_from(BORDERS), seeds
+)
+def test_symmetrical_kernels_for_numbers(
+    height: int, width: int, count: int, wide: int, high: int, border: int, seed: int
+) -> None:
+    chance = np.random.default_rng(seed)
+    picture = image(height, width, count, "float32", seed) * np.float32(300)
+    across, down = (
+        np.concatenate([half, [0.5], half[::-1]]) if len(half) else np.ones(1)
+        for half in (chance.uniform(0.01, 0.9, size) for size in (wide, high))
+    )
+    expected = "exact" if cv2.__version__ >= "5" else "host"
+    for dtype in (np.float32, np.float64):
+        kernels = across.astype(dtype), down.astype(dtype)
+        found = compare("sepFilter2D", picture, -1, *kernels, borderType=border)
+        assert found == expected
+    assert compare("sepFilter2D", picture, -1, across, down, delta=1) == "host"
+    asked = compare("sepFilter2D", picture, -1, across, np.array([0.1, 0.5, 0.2]))
+    assert asked == "host"
+
+
 @in_floats
 def test_bells_on_a_photo() -> None:
     for size, sigma in ((3, 0.8), (5, 1.1), (7, 2.3), (13, 3.0)):

@@ -9,16 +9,18 @@ import cv2
 import numpy as np
 import torch
 
+from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.correlation import correlation, separable, target_of, whole_correlation
+from devicecore.cv.ops.float_gaussian import gaussian_blur
 from devicecore.cv.ops.rounded_separable import rounded_separable
-from devicecore.cv.ops.windows import FILTER_BORDERS, window
+from devicecore.cv.ops.windows import FILTER_BORDERS, Window, window
+from devicecore.cv.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
-    from devicecore.cv.plan import Plan
 
 _KERNEL_TYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
 # By the size that is asked for; larger ones are sums of separable filters.
@@ -137,7 +139,30 @@ def _separable(
     found = separable(src, target, kernels, area, delta, border_type)
     if found is None and target is torch.uint8:
         return rounded_separable(src, kernels, area, delta, border_type)
+    if src.dtype == "float32" and delta == 0:
+        return _symmetrical(kernels, area, border_type)
     return found
+
+
+def _symmetrical(
+    kernels: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], area: Window, border_type: int
+) -> Plan | None:
+    """Plan sums of float32, as those of Gaussian blurs, with kernels such as these have."""
+    here = environment()
+    if here.version != (5, 0) or not here.is_x86:
+        return None
+    is_centred = (2 * area.left + 1, 2 * area.top + 1) == (area.width, area.height)
+    if not is_centred or not all(np.array_equal(each, each[::-1]) for each in kernels):
+        return None
+    across, down = (each.astype(np.float32).tolist() for each in kernels)
+    if not (_is_mean(across) and _is_mean(down)):
+        return None
+    return Plan(gaussian_blur(across, down, border_type, is_fused=here.has_fma))
+
+
+def _is_mean(weights: list[float]) -> bool:
+    """Return whether no other loop of OpenCV's is for these, such as those of whole numbers."""
+    return all(0 < each < 1 for each in weights) if len(weights) > 1 else weights == [1]
 
 
 @operation("src", examples=sobel_examples)
