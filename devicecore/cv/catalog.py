@@ -81,6 +81,7 @@ TORCH: Mapping[str, str] = {
     "log": "powers",
     "magnitude": "powers",
     "bilateralFilter": "bilateral",
+    "warpPolar": "polar",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (
@@ -91,7 +92,6 @@ HOST: tuple[str, ...] = (
     "matchTemplate",
     "stackBlur",
     "undistort",
-    "warpPolar",
 )
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
 TRITON: Mapping[str, str] = {
