@@ -121,6 +121,7 @@ TRITON: Mapping[str, str] = {
     "rotate": "turning",
     "multiply": "pointwise",
     "divide": "pointwise",
+    "remap": "remapping",
 }
 # Of `devicecore.cv.kornia_calls`, for whoever accepts about the same pixels.
 KORNIA: Mapping[str, str] = dict.fromkeys(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
 
 _ACCURATE = frozenset({0, 1})  # OpenCV's ALGO_HINT_DEFAULT and ALGO_HINT_ACCURATE
-_RELATIVE = 32  # OpenCV's WARP_RELATIVE_MAP, which older versions have not
+RELATIVE = 32  # OpenCV's WARP_RELATIVE_MAP, which older versions have not
 
 
 def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -35,7 +35,7 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     linear, nearest, cubic = cv2.INTER_LINEAR, cv2.INTER_NEAREST, cv2.INTER_CUBIC
     for border in sorted(BORDERS):
         yield (image, across, down, linear), {"borderMode": border}
-    for flags in (nearest, cubic, linear | _RELATIVE):
+    for flags in (nearest, cubic, linear | RELATIVE):
         yield (image, both, None, flags), {}
     yield (plane, across, down, linear), {"borderValue": 300}
     yield (image / np.float32(255), across, down, linear), {}
@@ -58,10 +58,10 @@ def remap(
     first pixel.
     """
     flags = whole(interpolation)
-    read = sampler(src, flags & ~_RELATIVE, whole(borderMode), borderValue)
+    read = sampler(src, flags & ~RELATIVE, whole(borderMode), borderValue)
     if read is None or whole(hint) not in _ACCURATE or not _are_maps(map1, map2):
         return None
-    is_relative = bool(flags & _RELATIVE)
+    is_relative = bool(flags & RELATIVE)
 
     def run(images: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
         x, y = first[..., 0], first[..., 1] if second is None else second[..., 0]

@@ -6,14 +6,16 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import cv2
+import numpy as np
 import torch
 
-from devicecore.cv.arguments import constant, size
-from devicecore.cv.environment import environment
+from devicecore.cv.arguments import size
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import warping
+from devicecore.cv.ops.sampling import sampler
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.warping import source_matrix
+from devicecore.cv.triton.grouping import readable
 from devicecore.cv.triton.kernels import warping as kernels
 from devicecore.cv.triton.launching import Launch, current
 
@@ -21,18 +23,50 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from devicecore.cv.image import Image
+    from devicecore.cv.ops.sampling import Sampler
 
 _INTERPOLATION = 7  # the part of the flags that names it
-_LINEAR = frozenset({cv2.INTER_LINEAR, cv2.INTER_AREA})
-_BORDERS = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})
+_PAIRED = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})
 _AT_ONCE = 16  # columns that OpenCV computes together
 _BLOCK, _ROWS, _WARPS = 64, 4, 4
+_LARGEST = 1 << 31
+
+
+def sampling(src: Image, flags: int, border: int, value: Any) -> tuple[int, dict[str, Any]] | None:
+    """Return how a kernel reads images of bytes, or None where it does not.
+
+    Args:
+        src: The images.
+        flags: OpenCV's number of the interpolation.
+        border: OpenCV's number of the border.
+        value: The constant border's value.
+
+    Returns:
+        The value in one word, and what the kernel is compiled for.
+    """
+    read: Sampler | None = sampler(src, flags, border, value)
+    if read is None or src.dtype != "uint8" or read.is_cubic or src.pixels * 4 >= _LARGEST:
+        return None
+    is_nearest = read.interpolation == cv2.INTER_NEAREST
+    if not (read.is_fused or is_nearest):
+        return None
+    outside = bytes(map(int, read.values)).ljust(4, b"\x00")
+    constants = {
+        "NEAREST": is_nearest,
+        "BORDER": border,
+        "PAIRS": border in _PAIRED and src.width > 1,
+        "CHANNELS": src.channels,
+    }
+    return int.from_bytes(outside, "little", signed=True), constants
 
 
 def _examples(known: Operation) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     for args, kwargs in known.examples():
         yield args, kwargs
-        yield (args[0][:, :, :1].copy() if args[0].ndim == 3 else args[0], *args[1:]), kwargs
+    chance = np.random.default_rng(8)
+    for channels in (1, 4):
+        image = chance.integers(0, 256, (14, 19, channels), np.uint8)
+        yield (image, args[1], (19, 9)), {"borderValue": (9, 8, 7, 6)}
 
 
 def _operation(known: Operation, rows: int) -> Operation:
@@ -48,33 +82,18 @@ def _operation(known: Operation, rows: int) -> Operation:
         hint: int = 0,
     ) -> Plan | None:
         plan = known.planner(src, M, dsize, dst, flags, borderMode, borderValue, hint)
-        interpolation = flags & _INTERPOLATION
-        is_nearest = interpolation == cv2.INTER_NEAREST
-        if plan is None or src.dtype != "uint8" or borderMode not in _BORDERS:
+        read = sampling(src, flags & _INTERPOLATION, borderMode, borderValue)
+        if plan is None or read is None:
             return None
-        if not (environment().has_fma and (is_nearest or interpolation in _LINEAR)):
-            return None
+        value, constants = read
         wide, high = src.size if dsize is None else size(dsize)
+        if wide * high * src.channels >= _LARGEST:
+            return None
         matrix = source_matrix(M, rows, is_inverse=bool(flags & cv2.WARP_INVERSE_MAP))
         numbers = [*matrix.ravel().tolist(), 0.0, 0.0, 1.0][:9]
-        values = [*constant(borderValue, src.channels, src.dtype), 0.0, 0.0, 0.0][:4]
-        rest = (
-            *numbers,
-            src.height,
-            src.width,
-            high,
-            wide,
-            wide - wide % _AT_ONCE,
-            *map(float, values),
-        )
-        constants = {
-            "PERSPECTIVE": rows == 3,
-            "NEAREST": is_nearest,
-            "REPEATS": borderMode == cv2.BORDER_REPLICATE,
-            "CHANNELS": src.channels,
-            "ROWS": _ROWS,
-            "BLOCK": _BLOCK,
-        }
+        blocks = float(wide - wide % _AT_ONCE)
+        rest = (*numbers, blocks, src.height, src.width, high, wide, value)
+        constants = {"PERSPECTIVE": rows == 3, **constants, "ROWS": _ROWS, "BLOCK": _BLOCK}
         return Plan(_run(rest, constants, (high, wide, src.channels)))
 
     return Operation(
@@ -93,11 +112,10 @@ def _run(
         return Launch(kernels.warp, grid, rest, constants, _WARPS)
 
     def run(images: torch.Tensor) -> torch.Tensor:
-        images = images.contiguous()
         count = images.shape[0]
         found = torch.empty((count, *shape), dtype=torch.uint8, device=images.device)
         with current(images.device):
-            launch(count)(images, found)
+            launch(count)(readable(images), found)
         return found
 
     return run

@@ -1,0 +1,87 @@
+"""`cv2.remap` by a kernel of Triton: bytes, by maps of float32, where OpenCV fuses."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import torch
+
+from devicecore.cv.operation import Operation
+from devicecore.cv.ops import remapping
+from devicecore.cv.plan import Plan
+from devicecore.cv.triton.grouping import readable
+from devicecore.cv.triton.kernels import warping as kernels
+from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.warping import sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicecore.cv.image import Image
+
+_BLOCK, _WARPS = 256, 4
+_LARGEST = 1 << 31
+
+
+def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    chance = np.random.default_rng(8)
+    for args, kwargs in remapping.remap.examples():
+        yield args, kwargs
+        for channels in (1, 4):
+            image = chance.integers(0, 256, (14, 19, channels), np.uint8)
+            yield (image, *args[1:]), kwargs
+
+
+@functools.wraps(remapping.remap.planner)
+def _plan(
+    src: Image,
+    map1: Image,
+    map2: Image | None,
+    interpolation: int,
+    dst: Any = None,
+    borderMode: int = cv2.BORDER_CONSTANT,
+    borderValue: Any = None,
+    hint: int = 0,
+) -> Plan | None:
+    plan = remapping.remap.planner(
+        src, map1, map2, interpolation, dst, borderMode, borderValue, hint
+    )
+    relative = interpolation & remapping.RELATIVE
+    read = sampling(src, interpolation ^ relative, borderMode, borderValue)
+    if plan is None or read is None or map1.pixels * src.channels >= _LARGEST:
+        return None
+    value, constants = read
+    constants = {
+        "STEP": map1.channels,
+        "RELATIVE": bool(relative),
+        **constants,
+        "BLOCK": _BLOCK,
+    }
+    pixels, width = map1.pixels, map1.width
+
+    @functools.lru_cache(maxsize=16)
+    def launch(count: int, step: int) -> Launch:
+        rest = (src.height, src.width, pixels, width, value, step)
+        grid = (-(-pixels // _BLOCK), count, 1)
+        return Launch(kernels.remap, grid, rest, constants, _WARPS)
+
+    def run(
+        images: torch.Tensor, first: torch.Tensor, second: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        count = images.shape[0]
+        columns = first.contiguous()
+        rows = columns if second is None else second.expand(first.shape).contiguous()
+        shape = (count, map1.height, width, src.channels)
+        found = torch.empty(shape, dtype=torch.uint8, device=images.device)
+        with current(images.device):
+            step = 0 if first.shape[0] == 1 else pixels
+            launch(count, step)(readable(images), columns, rows, found)
+        return found
+
+    return Plan(run)
+
+
+remap: Operation = Operation("remap", "triton", _plan, remapping.remap.images, _examples)
