@@ -75,13 +75,14 @@ TORCH: Mapping[str, str] = {
     "adaptiveThreshold": "adapting",
     "reduce": "reducing",
     "integral": "integrals",
+    "matchTemplate": "matching",
+    "warpPolar": "polar",
+    "bilateralFilter": "bilateral",
     "pow": "powers",
     "sqrt": "powers",
     "exp": "powers",
     "log": "powers",
     "magnitude": "powers",
-    "bilateralFilter": "bilateral",
-    "warpPolar": "polar",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (
@@ -89,7 +90,6 @@ HOST: tuple[str, ...] = (
     "dft",
     "distanceTransform",
     "idft",
-    "matchTemplate",
     "stackBlur",
     "undistort",
 )
@@ -110,6 +110,7 @@ TRITON: Mapping[str, str] = {
     "dilate": "morphology",
     "erode": "morphology",
     "max": "pointwise",
+    "medianBlur": "ranking",
     "min": "pointwise",
     "morphologyEx": "morphology",
     "subtract": "pointwise",

@@ -48,3 +48,11 @@ for image in images(4):
 
 def test_morphology() -> None:
     assert interpreted(COMMON + MORPHOLOGY).count("erode") == 16
+
+
+def test_medians() -> None:
+    code = """
+for image in images(12):
+    check("medianBlur", image, 3)
+"""
+    assert len(interpreted(COMMON + code)) == 12

@@ -7,6 +7,7 @@ import triton.language as tl
 
 from devicecore.cv.triton.kernels.halves import greater, joined, lesser, split
 from devicecore.cv.triton.kernels.words import (
+    PART,
     bordered,
     end_bytes,
     end_place,
@@ -16,8 +17,6 @@ from devicecore.cv.triton.kernels.words import (
     write,
 )
 
-# Rows that are done together at the ends of rows, where each takes many registers.
-PART = tl.constexpr(4)
 # OpenCV's number of a border that adds no values of its own.
 _REPLICATE = tl.constexpr(1)
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+# Rows that are done together at the ends of rows, where each takes many registers.
+PART = tl.constexpr(4)
 # OpenCV's numbers of borders; what is none of these is BORDER_REFLECT_101.
 _REPLICATE, _REFLECT = tl.constexpr(1), tl.constexpr(2)
 # Added to a place left of an image, it makes the division of whole numbers one that rounds down.
