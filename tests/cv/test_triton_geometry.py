@@ -36,7 +36,7 @@ for code in sorted(colours._CONVERSIONS):
 colours._BLOCK = 1 << 14
 numbers = np.arange(0, 1 << 24, 37, dtype=np.uint32)[: 1 << 18]
 many = np.ascontiguousarray(numbers.view(np.uint8).reshape(512, 512, 4)[..., :3])
-for code in (cv2.COLOR_BGR2HSV, cv2.COLOR_RGB2HSV_FULL):
+for code in (cv2.COLOR_BGR2HSV, cv2.COLOR_RGB2HSV_FULL, cv2.COLOR_BGR2Lab, cv2.COLOR_Lab2BGR):
     check("cvtColor", many, code)
 """
 

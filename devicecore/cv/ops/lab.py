@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
 
 # In parts of 2**12, of blue, green and red: X, Y and Z by the white point.
-_WEIGHTS = ((778, 1541, 1777), (296, 2929, 871), (3575, 448, 73))
+WEIGHTS = ((778, 1541, 1777), (296, 2929, 871), (3575, 448, 73))
 _BITS = 15
-_LIGHTNESS = (116 * 255 + 50) // 100
-_DARKEST = -((16 * 255 * (1 << _BITS) + 50) // 100)
+LIGHTNESS = (116 * 255 + 50) // 100
+DARKEST = -((16 * 255 * (1 << _BITS) + 50) // 100)
 
 
 def to_lab(src: Image, blue: int) -> Plan | None:
@@ -40,12 +40,12 @@ def to_lab(src: Image, blue: int) -> Plan | None:
         planes = [read(table, plane) for plane in colours(images, blue)]
         sums = (
             planes[0] * shares[0] + planes[1] * shares[1] + planes[2] * shares[2]
-            for shares in _WEIGHTS
+            for shares in WEIGHTS
         )
         x, y, z = (read(root_of, (each + 2048) >> 12) for each in sums)
         half = 1 << (_BITS - 1)
         middle = (128 << _BITS) + half
-        lightness = (y * _LIGHTNESS + (_DARKEST + half)) >> _BITS
+        lightness = (y * LIGHTNESS + (DARKEST + half)) >> _BITS
         red_green = ((x - y) * 500 + middle) >> _BITS
         yellow_blue = ((y - z) * 200 + middle) >> _BITS
         return as_bytes(torch.stack((lightness, red_green, yellow_blue), -1))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Triple = tuple[Tensor, Tensor, Tensor]
 
 # In parts of 2**12, of X, Y and Z: blue, green and red; for Lab by the white point.
-_OF_LAB = ((217, -836, 4715), (-3773, 7684, 185), (12615, -6296, -2223))
+OF_LAB = ((217, -836, 4715), (-3773, 7684, 185), (12615, -6296, -2223))
 _OF_LUV = ((228, -836, 4331), (-3970, 7684, 170), (13273, -6296, -2042))
 _BITS = 14
 _BRIGHTEST = 4095
@@ -34,7 +34,7 @@ def from_space(src: Image, blue: int, asked: int, space: str) -> Plan | None:
     if src.channels != 3 or channels is None or src.dtype != "uint8":
         return None
     to_xyz: Callable[[Tensor], Triple] = _xyz_of_lab if space == "Lab" else _xyz_of_luv
-    weights = _OF_LAB if space == "Lab" else _OF_LUV
+    weights = OF_LAB if space == "Lab" else _OF_LUV
     values = _values()
 
     def run(images: Tensor) -> Tensor:

@@ -10,8 +10,11 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.cv.operation import Operation
-from devicecore.cv.ops import colour_spaces, colours
+from devicecore.cv.ops import colour_spaces, colours, lab, lab_back
 from devicecore.cv.plan import Plan
+from devicecore.cv.table import Table
+from devicecore.cv.tables import lab as lab_tables
+from devicecore.cv.tables import lab_back as tables_of_lab
 from devicecore.cv.triton.grouping import groups, is_native, readable, writable
 from devicecore.cv.triton.kernels import colours as kernels
 from devicecore.cv.triton.launching import Launch, current
@@ -37,6 +40,7 @@ class _Conversion:
         numbers: Its weights there.
         read: The places of three channels in the source.
         written: Which of the three results the target consists of.
+        tables: What returns the tables that it reads.
         default: How many channels the target has, where the caller may say 3 or 4; otherwise 0.
     """
 
@@ -45,6 +49,7 @@ class _Conversion:
     read: tuple[int, ...] = (0, 1, 2)
     written: tuple[int, ...] = (0, 1, 2)
     default: int = 0
+    tables: Callable[[], tuple[Table, ...]] = tuple
 
 
 def _conversions() -> Iterator[tuple[str, _Conversion]]:
@@ -59,7 +64,7 @@ def _conversions() -> Iterator[tuple[str, _Conversion]]:
         for name, circle in (("HSV", 180), ("HSV_FULL", 256)):
             yield f"{order}2{name}", _Conversion("HSV", circle, read)
         for space in ("YCrCb", "YUV"):
-            numbers = (
+            numbers: tuple[int, ...] = (
                 *colour_spaces.LUMA,
                 colour_spaces.RED_EXCESS[space],
                 colour_spaces.BLUE_EXCESS[space],
@@ -71,6 +76,21 @@ def _conversions() -> Iterator[tuple[str, _Conversion]]:
         yield f"{order}2XYZ", _Conversion("sums", sum(colour_spaces.XYZ, ()), read)
         back = _Conversion("sums", sum(colour_spaces.FROM_XYZ, ()), written=read, default=3)
         yield f"XYZ2{order}", back
+        numbers = (*sum(lab.WEIGHTS, ()), lab.LIGHTNESS, lab.DARKEST)
+        yield f"{order}2Lab", _Conversion("Lab", numbers, read, tables=_tables_to_lab)
+        numbers = sum(lab_back.OF_LAB, ())
+        back = _Conversion("from Lab", numbers, written=read, default=3, tables=_tables_of_lab)
+        yield f"Lab2{order}", back
+
+
+@functools.cache
+def _tables_to_lab() -> tuple[Table, ...]:
+    return Table(lab_tables.linear_light().astype(np.int16)), Table(lab_tables.cube_roots())
+
+
+@functools.cache
+def _tables_of_lab() -> tuple[Table, ...]:
+    return (*map(Table, tables_of_lab.lightness()), Table(tables_of_lab.values()))
 
 
 _CONVERSIONS = {
@@ -80,12 +100,30 @@ _CONVERSIONS = {
 }
 
 
+# One of each kind: every other order of channels would have to be compiled, too.
+_EXAMPLES = {
+    "BGR2RGB": 3,
+    "BGR2RGBA": 3,
+    "RGBA2BGRA": 4,
+    "BGRA2GRAY": 4,
+    "GRAY2BGR": 1,
+    "BGR2HSV": 3,
+    "RGB2HSV_FULL": 4,
+    "BGR2YCrCb": 3,
+    "YUV2RGB": 3,
+    "BGR2XYZ": 3,
+    "XYZ2BGR": 3,
+    "BGR2Lab": 3,
+    "Lab2RGB": 3,
+}
+
+
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(6)
-    for (image, code), kwargs in colours.cvtColor.examples():
-        if code in _CONVERSIONS:
-            yield (image, code), kwargs
-            yield (chance.integers(0, 256, (3, 5, *image.shape[2:]), np.uint8), code), kwargs
+    for name, channels in _EXAMPLES.items():
+        for size in ((6, 44), (3, 5)):
+            shape = size if channels == 1 else (*size, channels)
+            yield (chance.integers(0, 256, shape, np.uint8), getattr(cv2, f"COLOR_{name}")), {}
 
 
 @functools.wraps(colours.cvtColor.planner)
@@ -116,7 +154,9 @@ def _run(
             "NATIVE": is_native(device),
             "BLOCK": _BLOCK,
         }
-        return Launch(kernels.convert, (-(-count // _BLOCK), 1, 1), (count,), constants, _WARPS)
+        tables = [*(table.there(device) for table in conversion.tables()), None, None, None][:3]
+        grid = (-(-count // _BLOCK), 1, 1)
+        return Launch(kernels.convert, grid, (*tables, count), constants, _WARPS)
 
     def run(images: torch.Tensor) -> torch.Tensor:
         shape = (*images.shape[:3], len(written))

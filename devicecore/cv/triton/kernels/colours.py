@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from devicecore.cv.triton.kernels.lab import from_lab, to_lab
 from devicecore.cv.triton.kernels.pixels import (
     PLACE,
     ROUNDING,
@@ -81,27 +82,44 @@ def _from_luma(luma, of_red, of_blue, NUMBERS: tl.constexpr):
 
 
 @triton.jit
-def _converted(a, b, c, CONVERSION: tl.constexpr, NUMBERS: tl.constexpr, NATIVE: tl.constexpr):
+def _converted(
+    a,
+    b,
+    c,
+    tables,
+    CONVERSION: tl.constexpr,
+    NUMBERS: tl.constexpr,
+    NATIVE: tl.constexpr,
+):
     """Return the three values of another space, or blue, green and red of them."""
     if CONVERSION == "HSV":
-        return _hsv(a, b, c, NUMBERS, NATIVE)
-    if CONVERSION == "luma":
-        return _luma(a, b, c, NUMBERS)
-    if CONVERSION == "from luma":
-        return _from_luma(a, b, c, NUMBERS)
-    if CONVERSION == "sums":
-        return (
+        found = _hsv(a, b, c, NUMBERS, NATIVE)
+    elif CONVERSION == "luma":
+        found = _luma(a, b, c, NUMBERS)
+    elif CONVERSION == "from luma":
+        found = _from_luma(a, b, c, NUMBERS)
+    elif CONVERSION == "Lab":
+        found = to_lab(a, b, c, tables[0], tables[1], NUMBERS)
+    elif CONVERSION == "from Lab":
+        found = from_lab(a, b, c, tables[0], tables[1], tables[2], NUMBERS)
+    elif CONVERSION == "sums":
+        found = (
             cut(_sum(a, b, c, NUMBERS, 0, 12)),
             cut(_sum(a, b, c, NUMBERS, 3, 12)),
             cut(_sum(a, b, c, NUMBERS, 6, 12)),
         )
-    return a, b, c
+    else:
+        found = (a, b, c)
+    return found
 
 
 @triton.jit(do_not_specialize=["groups"])
 def convert(
     source,  # bytes of groups of four pixels
     target,
+    first_table,  # what some conversions read
+    second_table,
+    third_table,
     groups,
     CONVERSION: tl.constexpr,
     NUMBERS: tl.constexpr,
@@ -117,6 +135,7 @@ def convert(
     group = tl.arange(0, BLOCK)
     inside = group < groups - first
     words = load_four(source.to(tl.pointer_type(tl.int32)) + first * FROM, group, inside, FROM)
+    tables = (first_table, second_table, third_table)
     values = ()
     for pixel in tl.static_range(4):
         a = byte(words, pixel * FROM + READ[0])
@@ -125,7 +144,7 @@ def convert(
         if CONVERSION == "gray":
             values = values + (_sum(a, b, c, NUMBERS, 0, 15),)  # noqa: RUF005 - Triton knows no other
         else:
-            found = _converted(a, b, c, CONVERSION, NUMBERS, NATIVE)
+            found = _converted(a, b, c, tables, CONVERSION, NUMBERS, NATIVE)
             for place in tl.static_range(channels):
                 if place < 3:
                     value = found[WRITTEN[place]]
