@@ -83,6 +83,7 @@ TORCH: Mapping[str, str] = {
     "exp": "powers",
     "log": "powers",
     "magnitude": "powers",
+    "matchTemplate": "matching",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (
