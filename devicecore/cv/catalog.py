@@ -84,13 +84,13 @@ TORCH: Mapping[str, str] = {
     "log": "powers",
     "magnitude": "powers",
     "matchTemplate": "matching",
+    "dft": "fourier",
+    "idft": "fourier",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (
     "Canny",
-    "dft",
     "distanceTransform",
-    "idft",
     "stackBlur",
     "undistort",
 )
