@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _INTERPOLATION = 7  # the part of the flags that names it
 _PAIRED = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})
 _AT_ONCE = 16  # columns that OpenCV computes together
-_BLOCK, _ROWS, _WARPS = 64, 4, 4
+_BLOCK, _ROWS, _WARPS = 64, 8, 4
 _LARGEST = 1 << 31
 
 

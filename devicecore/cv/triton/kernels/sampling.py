@@ -22,6 +22,8 @@ _UNCOUNTABLE = tl.constexpr(2147483648.0)
 _ROUNDING_BITS = tl.constexpr(0x4B400000)
 # OpenCV's numbers of borders.
 _CONSTANT, _REPLICATE, _REFLECT, _WRAP = (tl.constexpr(number) for number in range(4))
+# In their place, where no place is outside.
+INNER = tl.constexpr(-1)
 
 
 @triton.jit
@@ -61,6 +63,8 @@ def _as_integer(whole):
 @triton.jit
 def _bordered(place, length, BORDER: tl.constexpr):
     """Return which pixel of an axis a border has at a whole place, however far outside."""
+    if BORDER == INNER:
+        return place
     if BORDER <= _REPLICATE:
         return tl.minimum(tl.maximum(place, 0), length - 1)
     if BORDER == _WRAP:
@@ -98,8 +102,8 @@ def _pair(
 
     Both are read at once, which needs a border that repeats the last pixel, or a constant one.
     """
-    first = tl.minimum(tl.maximum(x, 0), width - 2)
-    row = tl.minimum(tl.maximum(y, 0), height - 1)
+    first = x if BORDER == INNER else tl.minimum(tl.maximum(x, 0), width - 2)
+    row = _bordered(y, height, BORDER)
     words = source.to(tl.pointer_type(tl.int32)) + (begin >> 2)
     at = (begin & 3).to(tl.int32) + (row * width + first) * CHANNELS
     found = load_pair(words, at, wanted, CHANNELS)
@@ -110,6 +114,8 @@ def _pair(
         right = ((left >> 24) & 255) | (found[1] << 8)
     else:
         right = left >> (8 * CHANNELS)
+    if BORDER == INNER:
+        return left, right
     moved = x - first
     own = tl.where(moved > 0, right, left)
     beside = tl.where(moved < 0, left, right)
@@ -150,8 +156,9 @@ def store_sample(
 ):
     """Write what an image has at places."""
     if BORDER <= _REPLICATE:
-        x = _near(x, width)
-        y = _near(y, height)
+        if BORDER != INNER:
+            x = _near(x, width)
+            y = _near(y, height)
         left = rounded(x) if NEAREST else _floor(x)
         top = rounded(y) if NEAREST else _floor(y)
         column, row = _as_integer(left), _as_integer(top)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from devicecore.cv.triton.kernels.sampling import store_sample
+from devicecore.cv.triton.kernels.sampling import INNER, store_sample
 
 
 @triton.jit
@@ -16,6 +16,20 @@ def _place(x, y, a, b, c, blocks):
     """Return one coordinate; the columns after the last whole block add in another order."""
     product = y * b
     return tl.where(x < blocks, tl.fma(x, a, product + c), tl.fma(x, a, product) + c)
+
+
+@triton.jit
+def _range(x, y, right, bottom, a, b, c):
+    """Return the least and the most of a coordinate in a rectangle of pixels, about."""
+    low = tl.minimum(x * a, right * a) + tl.minimum(y * b, bottom * b) + c
+    high = tl.maximum(x * a, right * a) + tl.maximum(y * b, bottom * b) + c
+    return low, high
+
+
+@triton.jit
+def _is_inner(low, high, least, most, length):
+    """Return whether quotients lie between the pixels of an axis, a pixel away from its ends."""
+    return (low >= most) & (high <= (length - 3) * least)
 
 
 @triton.jit(do_not_specialize=["source_height", "source_width", "height", "width", "value"])
@@ -47,34 +61,41 @@ def warp(
 ):
     """Read a source at the places that a matrix gives."""
     image = tl.program_id(2).to(tl.int64)
+    # A warp has 16 x 2 pixels: fewer rows of a source that is turned than 32 x 1 would have.
     lane = tl.arange(0, ROWS * BLOCK)
-    column = tl.program_id(0) * BLOCK + lane % BLOCK
-    row = tl.program_id(1) * ROWS + lane // BLOCK
+    left = tl.program_id(0) * BLOCK
+    top = tl.program_id(1) * ROWS
+    column = left + lane // 32 % (BLOCK // 16) * 16 + lane % 16
+    row = top + lane // (2 * BLOCK) * 2 + lane // 16 % 2
     stored = (column < width) & (row < height)
     across, down = column.to(tl.float32), row.to(tl.float32)
     x = _place(across, down, a, b, c, blocks)
     y = _place(across, down, d, e, f, blocks)
+    # Of the corners, whose places are about those of their pixels, all others lie inside.
+    right = tl.minimum(left + BLOCK, width).to(tl.float32) - 1.0
+    bottom = tl.minimum(top + ROWS, height).to(tl.float32) - 1.0
+    first, upper = left.to(tl.float32), top.to(tl.float32)
+    low_x, high_x = _range(first, upper, right, bottom, a, b, c)
+    low_y, high_y = _range(first, upper, right, bottom, d, e, f)
+    least, most = 1.0, 1.0
     if PERSPECTIVE:
         below = _place(across, down, g, h, i, blocks)
         x = tl.div_rn(x, below)
         y = tl.div_rn(y, below)
+        least, most = _range(first, upper, right, bottom, g, h, i)
+    is_inner = _is_inner(low_x, high_x, least, most, source_width)
+    is_inner &= _is_inner(low_y, high_y, least, most, source_height) & (least > 0.0)
     begin = image * source_height * source_width * CHANNELS
     to = target + image * height * width * CHANNELS + (row * width + column) * CHANNELS
-    store_sample(
-        source,
-        to,
-        begin,
-        x,
-        y,
-        source_width,
-        source_height,
-        value,
-        stored,
-        NEAREST,
-        BORDER,
-        PAIRS,
-        CHANNELS,
-    )
+    high, wide = source_height, source_width
+    if is_inner:
+        store_sample(
+            source, to, begin, x, y, wide, high, value, stored, NEAREST, INNER, True, CHANNELS
+        )
+    else:
+        store_sample(
+            source, to, begin, x, y, wide, high, value, stored, NEAREST, BORDER, PAIRS, CHANNELS
+        )
 
 
 @triton.jit(
