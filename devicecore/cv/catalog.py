@@ -75,7 +75,6 @@ TORCH: Mapping[str, str] = {
     "adaptiveThreshold": "adapting",
     "reduce": "reducing",
     "integral": "integrals",
-    "matchTemplate": "matching",
     "warpPolar": "polar",
     "bilateralFilter": "bilateral",
     "pow": "powers",
@@ -83,9 +82,9 @@ TORCH: Mapping[str, str] = {
     "exp": "powers",
     "log": "powers",
     "magnitude": "powers",
-    "matchTemplate": "matching",
     "dft": "fourier",
     "idft": "fourier",
+    "matchTemplate": "matching",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (

@@ -26,6 +26,7 @@ _TARGETS = {
     "uint8": {-1: torch.uint8, 0: torch.uint8, 5: torch.float32},
     "uint16": {-1: torch.uint16, 2: torch.uint16, 5: torch.float32},
     "int16": {-1: torch.int16, 3: torch.int16, 5: torch.float32},
+    "float32": {-1: torch.float32, 5: torch.float32},
 }
 # Beyond these, sums of integers are float64 sums.
 _LARGEST_AREA = {"uint8": 1 << 23, "uint16": 1 << 15, "int16": 1 << 16}
@@ -49,6 +50,8 @@ def box_plan(
     count = area.width * area.height
     if target is None or src.pixels == 0 or border_type not in FILTER_BORDERS:
         return None
+    if src.dtype == "float32":
+        return _of_floats(area, border_type, 1.0 / count if normalize else 1.0)
     if count > _LARGEST_AREA[src.dtype]:
         return None
     if count == 1 or not normalize:
@@ -63,6 +66,16 @@ def box_plan(
         return finish(_summed(_summed(x, 2, area.width), 1, area.height))
 
     return Plan(run)
+
+
+def _of_floats(area: Window, border_type: int, share: float) -> Plan:
+    """Plan sums in float64, such as OpenCV's, whose order may show in the last bit of a result."""
+
+    def run(images: Tensor) -> Tensor:
+        x = area.around(images, border_type).double()
+        return _summed(_summed(x, 2, area.width), 1, area.height).mul_(share).float()
+
+    return Plan(run, "tolerance")
 
 
 def _summed(x: Tensor, axis: int, size: int) -> Tensor:
@@ -83,14 +96,19 @@ def _summed(x: Tensor, axis: int, size: int) -> Tensor:
         covered *= 2
 
 
-def _divided(count: int) -> Callable[[Tensor], Tensor]:
-    """Return a division of sums of bytes by multiplication with a rounded inverse."""
+def inverse(count: int) -> tuple[int, int]:
+    """Return what divides a sum of bytes: a rounded inverse, and what is added before.
+
+    The product has 23 bits after the point.
+    """
     exact = (1 << _DIVISION_BITS) / count
     factor, added = math.floor(exact), count // 2
-    if exact - factor < 0.5:
-        added += 1
-    else:
-        factor += 1
+    return (factor, added + 1) if exact - factor < 0.5 else (factor + 1, added)
+
+
+def _divided(count: int) -> Callable[[Tensor], Tensor]:
+    """Return a division of sums of bytes by multiplication with a rounded inverse."""
+    factor, added = inverse(count)
 
     def finish(sums: Tensor) -> Tensor:
         return ((sums + added).to(torch.int64) * factor >> _DIVISION_BITS).to(torch.uint8)

@@ -53,7 +53,7 @@ def gaussian_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 def box_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield small calls of every kind of ``cv2.blur``."""
-    for image in _images():
+    for image in (*_images(), np.random.default_rng(6).random((13, 19, 3), np.float32)):
         for size in ((3, 3), (4, 2), (8, 8), (17, 16)):
             for border in sorted(FILTER_BORDERS):
                 yield (image, size), {"borderType": border}
