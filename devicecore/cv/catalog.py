@@ -120,6 +120,7 @@ TRITON: Mapping[str, str] = {
     "copyMakeBorder": "borders",
     "flip": "turning",
     "rotate": "turning",
+    "transpose": "turning",
     "multiply": "pointwise",
     "divide": "pointwise",
     "remap": "remapping",

@@ -49,7 +49,9 @@ for channels in (1, 2, 3, 4):
         picture = random_image(channels, 12)
         for code in (0, 1, -1):
             check("flip", picture, code)
-        check("rotate", picture, 1)
+        for code in range(3):
+            check("rotate", picture, code)
+        check("transpose", picture)
         for border in (0, 1, 2, 3, 4):
             margins = map(int, chance.integers(0, 6, 4))
             check("copyMakeBorder", picture, *margins, border, value=(1, 2, 3, 250))
@@ -114,6 +116,15 @@ for flag in (cv2.INTER_LINEAR, cv2.INTER_NEAREST):
             check("remap", picture, maps, None, flag, **options)
             across, down = (np.ascontiguousarray(maps[..., axis]) for axis in (0, 1))
             check("remap", picture, across, down, flag | 32, **options)
+# Most of these lie inside of the image.
+differential.keeps = nearly
+for channels in (1, 3, 4):
+    picture = image(60, 90, channels)
+    turn = cv2.getRotationMatrix2D((40, 30), 7, 1.2)
+    tilt = np.vstack([turn, [2e-4, -1e-4, 1]])
+    for border in (0, 4):
+        check("warpAffine", picture, turn, (90, 60), borderMode=border)
+        check("warpPerspective", picture, tilt, (70, 50), borderMode=border)
 assert off < total / 1000, (off, total)
 print(off, total)
 """

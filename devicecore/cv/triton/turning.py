@@ -1,4 +1,4 @@
-"""`cv2.flip` and `cv2.rotate` of bytes by kernels of Triton."""
+"""`cv2.flip`, `cv2.rotate` and `cv2.transpose` of bytes by kernels of Triton."""
 
 from __future__ import annotations
 
@@ -7,25 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
+import torch
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import turning
 from devicecore.cv.plan import Plan
-from devicecore.cv.triton.picking import picked
+from devicecore.cv.triton.kernels.turning import turn
+from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.picking import fits, picked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
 
+_TILE, _WARPS = 32, 4
 
-def _examples(codes: tuple[int, ...]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+
+def _examples(*codes: tuple[int, ...]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(4)
     for channels in (1, 3, 4):
         for width in (7, 24):
             image = chance.integers(0, 256, (3, width, channels), np.uint8)
             for code in codes:
-                yield (image, code), {}
+                yield (image, *code), {}
 
 
 @functools.wraps(turning.flip.planner)
@@ -41,12 +46,55 @@ def _flip(src: Image, flipCode: int, dst: Any = None) -> Plan | None:
 
 @functools.wraps(turning.rotate.planner)
 def _rotate(src: Image, rotateCode: int, dst: Any = None) -> Plan | None:
-    return _flip(src, -1, dst) if rotateCode == cv2.ROTATE_180 else None
+    if turning.rotate.planner(src, rotateCode, dst) is None:
+        return None
+    if rotateCode == cv2.ROTATE_180:
+        return _flip(src, -1, dst)
+    is_clockwise = rotateCode == cv2.ROTATE_90_CLOCKWISE
+    return _exchanged(src, from_right=not is_clockwise, from_below=is_clockwise)
+
+
+@functools.wraps(turning.transpose.planner)
+def _transpose(src: Image, dst: Any = None) -> Plan | None:
+    if turning.transpose.planner(src, dst) is None:
+        return None
+    return _exchanged(src, from_right=False, from_below=False)
+
+
+def _exchanged(src: Image, *, from_right: bool, from_below: bool) -> Plan | None:
+    """Plan an exchange of rows and columns; see the kernel."""
+    if not fits(src, src.width, src.height):
+        return None
+    height, width, channels = src.height, src.width, src.channels
+    constants = {
+        "FROM_RIGHT": from_right,
+        "FROM_BELOW": from_below,
+        "CHANNELS": channels,
+        "TILE": _TILE,
+    }
+
+    @functools.lru_cache(maxsize=16)
+    def launch(count: int) -> Launch:
+        grid = (-(-width // _TILE), -(-height // _TILE), count)
+        return Launch(turn, grid, (height, width), constants, _WARPS)
+
+    def run(images: torch.Tensor) -> torch.Tensor:
+        images = images.contiguous()
+        shape = (images.shape[0], width, height, channels)
+        found = torch.empty(shape, dtype=torch.uint8, device=images.device)
+        with current(images.device):
+            launch(images.shape[0])(images, found)
+        return found
+
+    return Plan(run)
 
 
 flip: Operation = Operation(
-    "flip", "triton", _flip, turning.flip.images, functools.partial(_examples, (0, 1, -1))
+    "flip", "triton", _flip, ("src",), functools.partial(_examples, (0,), (1,), (-1,))
 )
 rotate: Operation = Operation(
-    "rotate", "triton", _rotate, turning.rotate.images, functools.partial(_examples, (0, 1, 2))
+    "rotate", "triton", _rotate, ("src",), functools.partial(_examples, (0,), (1,), (2,))
+)
+transpose: Operation = Operation(
+    "transpose", "triton", _transpose, ("src",), functools.partial(_examples, ())
 )
