@@ -85,13 +85,13 @@ TORCH: Mapping[str, str] = {
     "dft": "fourier",
     "idft": "fourier",
     "matchTemplate": "matching",
+    "undistort": "undistorting",
 }
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
 HOST: tuple[str, ...] = (
     "Canny",
     "distanceTransform",
     "stackBlur",
-    "undistort",
 )
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
 TRITON: Mapping[str, str] = {

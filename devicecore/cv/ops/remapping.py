@@ -8,16 +8,15 @@ import cv2
 import numpy as np
 import torch
 
-from devicecore.cv.arguments import whole
+from devicecore.cv.arguments import constant, whole
+from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
-from devicecore.cv.ops.sampling import LARGEST, sampler
+from devicecore.cv.ops.sampling import LARGEST, PARTS, Sampler, sampler
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.borders import BORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from devicecore.cv.image import Image
 
     Tensor = torch.Tensor
 
@@ -39,13 +38,16 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         yield (image, both, None, flags), {}
     yield (plane, across, down, linear), {"borderValue": 300}
     yield (image / np.float32(255), across, down, linear), {}
+    fixed = cv2.convertMaps(across, down, cv2.CV_16SC2)
+    for border in sorted(BORDERS):
+        yield (image, *fixed, linear), {"borderMode": border, "borderValue": (9, 80, 200)}
 
 
 @operation("src", "map1", "map2", examples=examples)
 def remap(
     src: Image,
-    map1: Image,
-    map2: Image | None,
+    map1: Any,
+    map2: Any,
     interpolation: int,
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
     borderMode: int = cv2.BORDER_CONSTANT,
@@ -58,6 +60,8 @@ def remap(
     first pixel.
     """
     flags = whole(interpolation)
+    if isinstance(map1, Image) and map1.dtype == "int16":
+        return _with_fixed_maps(src, (map1, map2), flags, whole(borderMode), borderValue)
     read = sampler(src, flags & ~RELATIVE, whole(borderMode), borderValue)
     if read is None or whole(hint) not in _ACCURATE or not _are_maps(map1, map2):
         return None
@@ -72,6 +76,40 @@ def remap(
         return read.read(images, x, y)
 
     return Plan(run)
+
+
+def _with_fixed_maps(
+    src: Image, maps: tuple[Image, Image | None], flags: int, border: int, value: Any
+) -> Plan | None:
+    """Plan a call whose maps hold whole places, and numbers of parts of a pixel."""
+    first, second = maps
+    if second is None or (first.channels, second.channels) != (2, 1) or first.size != second.size:
+        return None
+    if second.dtype != "uint16" or flags != cv2.INTER_LINEAR or not first.pixels:
+        return None
+    read = fixed_sampler(src, border, value)
+    if read is None or max(first.size) > LARGEST:
+        return None
+
+    def run(images: Tensor, places: Tensor, parts: Tensor) -> Tensor:
+        left, top = places.to(torch.int32).unbind(3)
+        part = parts[..., 0].to(torch.int32) % (PARTS * PARTS)
+        return read.read_parts(images, left, top, part % PARTS, part // PARTS)
+
+    return Plan(run)
+
+
+def fixed_sampler(src: Image, border: int, value: Any) -> Sampler | None:
+    """Return what reads images of bytes at places in fixed point, or None where that is OpenCV's.
+
+    Args:
+        src: The image.
+        border: OpenCV's number of the border.
+        value: The constant border's value.
+    """
+    if src.dtype != "uint8" or border not in BORDERS or not 0 < max(src.size) <= LARGEST:
+        return None
+    return Sampler(cv2.INTER_LINEAR, border, constant(value, src.channels, src.dtype), False)
 
 
 def _are_maps(first: Image, second: Image | None) -> bool:

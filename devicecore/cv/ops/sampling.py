@@ -30,6 +30,7 @@ DTYPES = frozenset({"uint8", "uint16", "float32"})
 AT_ONCE = {True: 16, False: 8}
 CHANNELS = frozenset({1, 3, 4})
 LARGEST = 32766  # rows or columns
+PARTS = 32  # of a pixel, where places are in fixed point
 _FLAGS = {
     cv2.INTER_NEAREST: cv2.INTER_NEAREST,
     cv2.INTER_LINEAR: cv2.INTER_LINEAR,
@@ -108,6 +109,26 @@ class Sampler:
         mixed = torch.zeros_like(inside)
         mixed[..., : blocks * at_once] = whole.any(-1, keepdim=True).expand_as(whole).flatten(-2)
         return mixed & ~(x.isfinite() & y.isfinite())
+
+    def read_parts(self, images: Tensor, left: Tensor, top: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        """Return what images of bytes have between the pixels, in OpenCV's fixed point.
+
+        Args:
+            images: Of shape (images, height, width, channels).
+            left: The columns left of the places, of shape (images or 1, rows, columns), int32.
+            top: The rows above them.
+            x: How far right of these columns they are, in parts of `PARTS`.
+            y: How far below the rows.
+        """
+        if self.border == cv2.BORDER_CONSTANT:
+            images = padded(images, 1, 1, 1, 1, self.border, self.values)
+        total: Any = 0
+        for row, share in ((top, PARTS - y), (top + 1, y)):
+            first, second = self._row(images, left, row, (0, 1))
+            both = first * (PARTS - x)[..., None] + second * x[..., None]
+            total = total + both * share[..., None]
+        found: Tensor = (total + PARTS * PARTS // 2) // (PARTS * PARTS)
+        return found.to(images.dtype)
 
     def _linear(self, images: Tensor, left: Tensor, top: Tensor, x: Tensor, y: Tensor) -> Tensor:
         x, y, add = x[..., None], y[..., None], self._multiply_add(images.dtype)
