@@ -11,7 +11,7 @@ import torch
 
 from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
-from devicecore.cv.ops import colour_spaces, hue, lab, lab_back, yuv_planes
+from devicecore.cv.ops import colour_spaces, hue, lab, lab_back, mosaics, yuv_planes
 from devicecore.cv.ops.numbers import unsigned_as_signed
 from devicecore.cv.ops.pixels import BLUE_FIRST, BLUE_LAST, channels_asked, has_colours, pixels
 from devicecore.cv.plan import Plan
@@ -36,7 +36,7 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         if any(each in name for each in _SLOW_AT_FIRST):
             continue
         source = name.split("2", maxsplit=1)[0]
-        if source == "GRAY" or name in _OF_PLANES:
+        if source == "GRAY" or source.startswith("Bayer") or name in _OF_PLANES:
             shape: tuple[int, ...] = (6, 44)
         else:
             shape = (6, 44, 4 if source in {"BGRA", "RGBA"} else 3)
@@ -125,8 +125,17 @@ def _of_order(order: str, blue: int) -> Iterator[tuple[str, Conversion]]:
             yield f"{order}{alpha}2YUV_{layout}", planner
 
 
+def _mosaics() -> Iterator[tuple[str, Conversion]]:
+    for pattern in mosaics.PATTERNS:
+        for name, channels in (("BGR", 3), ("BGRA", 4)):
+            planner = _back(mosaics.to_colours, pattern=pattern, channels=channels)
+            yield f"Bayer{pattern}2{name}", planner
+        yield f"Bayer{pattern}2GRAY", _one_way(mosaics.to_gray, pattern=pattern)
+
+
 def _all() -> Iterator[tuple[str, Conversion]]:
     yield from _shuffles()
+    yield from _mosaics()
     for order, blue in _ORDERS.items():
         yield from _of_order(order, blue)
     yield "YUV2GRAY_420", _one_way(yuv_planes.luma_plane)
