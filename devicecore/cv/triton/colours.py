@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from attrs import frozen
 
+from devicecore.cv.environment import environment
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import colour_spaces, colours, lab, lab_back
 from devicecore.cv.plan import Plan
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _BLOCK, _WARPS = 128, 4  # a group of pixels for each thread
 _ORDERS = ("BGR", "RGB", "BGRA", "RGBA")
+_IN_FLOATS = frozenset({"from HSV", "HLS", "from HLS"})
 _OPAQUE = 4  # in the place of a channel
 
 
@@ -40,6 +42,7 @@ class _Conversion:
         numbers: Its weights there.
         read: The places of three channels in the source.
         written: Which of the three results the target consists of.
+        vectors: How many columns OpenCV computes at once, where that matters.
         tables: What returns the tables that it reads.
         default: How many channels the target has, where the caller may say 3 or 4; otherwise 0.
     """
@@ -49,6 +52,7 @@ class _Conversion:
     read: tuple[int, ...] = (0, 1, 2)
     written: tuple[int, ...] = (0, 1, 2)
     default: int = 0
+    vectors: int = 0
     tables: Callable[[], tuple[Table, ...]] = tuple
 
 
@@ -61,8 +65,7 @@ def _conversions() -> Iterator[tuple[str, _Conversion]]:
         read = (0, 1, 2) if order[0] == "B" else (2, 1, 0)
         yield f"{order}2GRAY", _Conversion("gray", colour_spaces.GRAY, read, (0,))
         yield f"GRAY2{order}", _Conversion("", read=(0, 0, 0), default=len(order))
-        for name, circle in (("HSV", 180), ("HSV_FULL", 256)):
-            yield f"{order}2{name}", _Conversion("HSV", circle, read)
+        yield from _hues(order, read)
         for space in ("YCrCb", "YUV"):
             numbers: tuple[int, ...] = (
                 *colour_spaces.LUMA,
@@ -81,6 +84,17 @@ def _conversions() -> Iterator[tuple[str, _Conversion]]:
         numbers = sum(lab_back.OF_LAB, ())
         back = _Conversion("from Lab", numbers, written=read, default=3, tables=_tables_of_lab)
         yield f"Lab2{order}", back
+
+
+def _hues(order: str, read: tuple[int, ...]) -> Iterator[tuple[str, _Conversion]]:
+    for full, circle, most in (("", 180, 180), ("_FULL", 256, 255)):
+        yield f"{order}2HSV{full}", _Conversion("HSV", circle, read)
+        sixths = float(np.float32(6) / np.float32(most))
+        back = _Conversion("from HSV", sixths, written=read, default=3, vectors=32)
+        yield f"HSV2{order}{full}", back
+        degrees = float(np.float32(circle) / np.float32(360))
+        yield f"{order}2HLS{full}", _Conversion("HLS", degrees, read, vectors=8)
+        yield f"HLS2{order}{full}", _Conversion("from HLS", sixths, written=read, default=3)
 
 
 @functools.cache
@@ -109,6 +123,9 @@ _EXAMPLES = {
     "GRAY2BGR": 1,
     "BGR2HSV": 3,
     "RGB2HSV_FULL": 4,
+    "HSV2BGR": 3,
+    "BGR2HLS": 3,
+    "HLS2BGR": 3,
     "BGR2YCrCb": 3,
     "YUV2RGB": 3,
     "BGR2XYZ": 3,
@@ -134,29 +151,38 @@ def _plan(
     conversion = _CONVERSIONS.get(code)
     if plan is None or conversion is None or src.dtype != "uint8":
         return None
+    # Without fused sums or with IPP, some of these round in other ways.
+    if conversion.kind in _IN_FLOATS and (plan.promise != "exact" or not environment().has_fma):
+        return None
     written = conversion.written
     if conversion.default and (dstCn if dstCn > 0 else conversion.default) == 4:
         written = (*written, 3 if src.channels == 4 else _OPAQUE)
-    return Plan(_run(conversion, src.channels, written), plan.promise)
+    return Plan(_run(conversion, src, written), plan.promise)
 
 
 def _run(
-    conversion: _Conversion, channels: int, written: tuple[int, ...]
+    conversion: _Conversion, src: Image, written: tuple[int, ...]
 ) -> Callable[[torch.Tensor], torch.Tensor]:
+    in_vectors = src.width // conversion.vectors * conversion.vectors if conversion.vectors else 0
+    vectors = "none" if not in_vectors else "all" if in_vectors == src.width else "some"
+
     @functools.lru_cache(maxsize=16)
     def launch(count: int, device: torch.device) -> Launch:
         constants = {
             "CONVERSION": conversion.kind,
             "NUMBERS": conversion.numbers,
+            "VECTORS": vectors,
             "READ": conversion.read,
             "WRITTEN": written,
-            "FROM": channels,
+            "FROM": src.channels,
             "NATIVE": is_native(device),
             "BLOCK": _BLOCK,
         }
         tables = [*(table.there(device) for table in conversion.tables()), None, None, None][:3]
         grid = (-(-count // _BLOCK), 1, 1)
-        return Launch(kernels.convert, grid, (*tables, count), constants, _WARPS)
+        return Launch(
+            kernels.convert, grid, (*tables, count, src.width, in_vectors), constants, _WARPS
+        )
 
     def run(images: torch.Tensor) -> torch.Tensor:
         shape = (*images.shape[:3], len(written))

@@ -5,51 +5,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from devicecore.cv.triton.kernels.hues import from_hls, from_hsv, to_hls, to_hsv
 from devicecore.cv.triton.kernels.lab import from_lab, to_lab
-from devicecore.cv.triton.kernels.pixels import (
-    PLACE,
-    ROUNDING,
-    as_placed,
-    byte,
-    cut,
-    last_byte,
-    load_four,
-    reciprocal,
-    store_four,
-)
-
-_BIT_12 = tl.constexpr(1 / 4096)
-
-
-@triton.jit
-def _share(whole, number, NATIVE: tl.constexpr):
-    """Return a whole by a number, rounded; none of these is so near a half that bits matter."""
-    return tl.fma(whole, reciprocal(tl.maximum(number, 1.0), NATIVE), ROUNDING) - ROUNDING
-
-
-@triton.jit
-def _part(number, share):
-    """Return a share of a number in parts of 2**12, halves up, in the last bits.
-
-    All but the last sum is exact, so it does not matter whether they are fused.
-    """
-    return tl.fma(tl.fma(number, share, 0.5), _BIT_12, ROUNDING)
-
-
-@triton.jit
-def _hsv(blue, green, red, CIRCLE: tl.constexpr, NATIVE: tl.constexpr):
-    """Return HSV in float32, which holds all of OpenCV's products of whole numbers."""
-    blue, green, red = as_placed(blue), as_placed(green), as_placed(red)
-    value = tl.maximum(tl.maximum(blue, green), red)
-    spread = value - tl.minimum(tl.minimum(blue, green), red)
-    saturation = _part(spread, _share(255.0 * 4096, value - PLACE, NATIVE))
-    way = tl.where(
-        value == green, tl.fma(spread, 2.0, blue - red), tl.fma(spread, 4.0, red - green)
-    )
-    way = tl.where(value == red, green - blue, way)
-    hue = _part(way, _share(CIRCLE * 4096 / 6, spread, NATIVE))
-    hue = tl.where(hue < ROUNDING, hue + CIRCLE, hue)
-    return last_byte(hue), last_byte(saturation), last_byte(value)
+from devicecore.cv.triton.kernels.pixels import byte, cut, load_four, store_four
 
 
 @triton.jit
@@ -87,13 +45,21 @@ def _converted(
     b,
     c,
     tables,
+    in_vectors,
     CONVERSION: tl.constexpr,
     NUMBERS: tl.constexpr,
+    VECTORS: tl.constexpr,
     NATIVE: tl.constexpr,
 ):
     """Return the three values of another space, or blue, green and red of them."""
     if CONVERSION == "HSV":
-        found = _hsv(a, b, c, NUMBERS, NATIVE)
+        found = to_hsv(a, b, c, NUMBERS, NATIVE)
+    elif CONVERSION == "from HSV":
+        found = from_hsv(a, b, c, in_vectors, NUMBERS, VECTORS)
+    elif CONVERSION == "HLS":
+        found = to_hls(a, b, c, in_vectors, NUMBERS, VECTORS)
+    elif CONVERSION == "from HLS":
+        found = from_hls(a, b, c, NUMBERS)
     elif CONVERSION == "luma":
         found = _luma(a, b, c, NUMBERS)
     elif CONVERSION == "from luma":
@@ -113,7 +79,7 @@ def _converted(
     return found
 
 
-@triton.jit(do_not_specialize=["groups"])
+@triton.jit(do_not_specialize=["groups", "width", "vector_columns"])
 def convert(
     source,  # bytes of groups of four pixels
     target,
@@ -121,8 +87,11 @@ def convert(
     second_table,
     third_table,
     groups,
+    width,
+    vector_columns,  # in a row, those that OpenCV computes with vectors
     CONVERSION: tl.constexpr,
     NUMBERS: tl.constexpr,
+    VECTORS: tl.constexpr,  # whether that is done with "all", "some" or "none"
     READ: tl.constexpr,  # places of three channels among those of the source
     WRITTEN: tl.constexpr,  # which of the three values, the source's alpha or 255 are the target
     FROM: tl.constexpr,
@@ -144,7 +113,12 @@ def convert(
         if CONVERSION == "gray":
             values = values + (_sum(a, b, c, NUMBERS, 0, 15),)  # noqa: RUF005 - Triton knows no other
         else:
-            found = _converted(a, b, c, tables, CONVERSION, NUMBERS, NATIVE)
+            column = group
+            if VECTORS == "some":
+                column = ((4 * first % width).to(tl.int32) + 4 * group + pixel) % width
+            found = _converted(
+                a, b, c, tables, column < vector_columns, CONVERSION, NUMBERS, VECTORS, NATIVE
+            )
             for place in tl.static_range(channels):
                 if place < 3:
                     value = found[WRITTEN[place]]
