@@ -52,7 +52,40 @@ def test_morphology() -> None:
 
 def test_medians() -> None:
     code = """
-for image in images(12):
+for image in images(5):
     check("medianBlur", image, 3)
 """
-    assert len(interpreted(COMMON + code)) == 12
+    assert len(interpreted(COMMON + code)) == 5
+
+
+def test_boxes() -> None:
+    code = """
+for image in images(4):
+    for border in (cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT):
+        check("blur", image, (3, 3), borderType=border)
+    check("boxFilter", image, -1, (4, 5), anchor=(0, 3))
+check("blur", np.full((12, 60), 255, np.uint8), (9, 16))
+"""
+    found = interpreted(COMMON + code)
+    assert found.count("blur") >= 9
+    assert "boxFilter" in found
+
+
+def test_filters() -> None:
+    code = """
+sharper = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
+for image in images(2):
+    for depth in (-1, cv2.CV_16S):
+        check("filter2D", image, depth, sharper / 8, delta=3)
+        check("filter2D", image, depth, chance.integers(-9, 9, (3, 2)).astype(float))
+        check("Sobel", image, depth, 1, 0)
+        check("Sobel", image, depth, 1, 1, ksize=5, borderType=cv2.BORDER_REFLECT)
+        check("Scharr", image, depth, 0, 1, delta=-7)
+        check("Laplacian", image, depth, borderType=cv2.BORDER_REPLICATE)
+        check("Laplacian", image, depth, ksize=3, scale=0.25)
+        check("sepFilter2D", image, depth, np.array([-1.0, 0, 3]), np.array([1.0, 2, -2]))
+    assert compare("Sobel", image, cv2.CV_32F, 1, 0, label="triton") == "host"
+"""
+    found = interpreted(COMMON + code)
+    for name in ("filter2D", "Sobel", "Scharr", "Laplacian", "sepFilter2D"):
+        assert found.count(name) >= 2, name

@@ -140,7 +140,7 @@ def _extremes(src: Image, element: Element, *, is_greatest: bool) -> Run:
         "GREATEST": is_greatest,
     }
     sides = area.left * src.channels, (area.width - 1 - area.left) * src.channels
-    once = strips(kernels.extremes, src, sides, constants, natively=True)
+    once = strips(kernels.extremes, src, sides, area.height, constants, natively=True)
 
     def run(images: torch.Tensor) -> torch.Tensor:
         for _ in range(repeats):

@@ -31,7 +31,7 @@ def _plan(src: Image, ksize: int, dst: Any = None) -> Plan | None:
     if plan is None or ksize != _SIZE or src.dtype != "uint8":
         return None
     sides = src.channels, src.channels
-    return Plan(strips(kernels.median, src, sides, {}, natively=True))
+    return Plan(strips(kernels.median, src, sides, _SIZE, {}, natively=True))
 
 
 medianBlur: Operation = Operation(

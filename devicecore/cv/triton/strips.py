@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 BLOCK, ROWS = 256, 16
 _WARPS = 4
+# Programs of taller windows have half of the rows, as it takes long to compile them.
+_SHORT = 3
 _WORD = 4
 # From this capability on, CUDA cards compare two halves of a word by one instruction.
 _HALVES = (9, 0)
@@ -26,31 +28,36 @@ def strips(
     kernel: Any,
     src: Image,
     sides: tuple[int, int],
+    tall: int,
     constants: Mapping[str, Any],
     rest: Callable[[torch.device], Sequence[Any]] = lambda _: (),
     *,
     natively: bool = False,
+    dtype: torch.dtype = torch.uint8,
 ) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return what runs a kernel over images of bytes, and gives images of bytes of the same shape.
+    """Return what runs a kernel over images of bytes, and gives images of the same shape.
 
     Args:
         kernel: One of those that `devicecore.cv.triton.kernels.words` is for.
         src: The images.
         sides: How many bytes to the left, and to the right, the kernel reads.
+        tall: How many rows it reads for each that it writes.
         constants: What the kernel is compiled for, but for what is the same for all such kernels.
         rest: Returns its own arguments, for a device.
         natively: Whether it wants to know if the card compares halves of words.
+        dtype: The type of what it writes.
     """
     length = src.width * src.channels
     words = -(-length // _WORD)
     before, after = (-(-side // _WORD) for side in sides)
-    is_whole = length % _WORD == 0 and words >= before + BLOCK + after and src.height >= ROWS
+    rows = ROWS if tall <= _SHORT else ROWS // 2
+    is_whole = length % _WORD == 0 and words >= before + BLOCK + after and src.height >= rows
     inner = -(-(words - before - after) // BLOCK) if is_whole else 0
     ends = before + after if is_whole else words
-    count = -(-src.height // ROWS)
+    count = -(-src.height // rows)
     columns = inner + -(-ends // BLOCK)
     common = {"CHANNELS": src.channels, "BEFORE": before, "AFTER": after}
-    common |= {"ROWS": ROWS, "BLOCK": BLOCK}
+    common |= {"ROWS": rows, "BLOCK": BLOCK}
 
     @functools.lru_cache(maxsize=16)
     def launch(images: int, device: torch.device) -> Launch:
@@ -63,7 +70,7 @@ def strips(
         images = images.contiguous()
         if images.data_ptr() % _WORD:
             images = images.clone()
-        found = torch.empty_like(images)
+        found = torch.empty_like(images, dtype=dtype)
         with current(images.device):
             launch(images.shape[0], images.device)(images, found)
         return found

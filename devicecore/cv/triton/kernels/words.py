@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 # Rows that are done together at the ends of rows, where each takes many registers.
-PART = tl.constexpr(4)
+PART = tl.constexpr(2)
 # OpenCV's numbers of borders; what is none of these is BORDER_REFLECT_101.
 _REPLICATE, _REFLECT = tl.constexpr(1), tl.constexpr(2)
 # Added to a place left of an image, it makes the division of whole numbers one that rounds down.
@@ -125,6 +125,32 @@ def write(row, at, word, is_there, length, INNER: tl.constexpr):
         for byte in tl.static_range(4):
             value = ((word >> (8 * byte)) & 255).to(tl.uint8)
             tl.store(row + 4 * at + byte, value, mask=is_there & (4 * at + byte < length))
+
+
+@triton.jit
+def write_pairs(row, at, even, odd, is_there, length, INNER: tl.constexpr):
+    """Write values of 16 bits into a row, four for each word; *even* and *odd* are pairs of them.
+
+    Args:
+        row: Where it begins.
+        at: Which words of the bytes they are for.
+        even: The first and the third value.
+        odd: The second and the fourth one.
+        is_there: Whether there is such a row.
+        length: How many values a row has.
+        INNER: Whether all of them lie in it.
+    """
+    if INNER:
+        low = (even & 0xFFFF) | (odd << 16)
+        high = (even >> 16) | (odd & 0xFFFF0000)
+        both = low.to(tl.uint64) | (high.to(tl.uint64) << 32)
+        tl.store(row.to(tl.pointer_type(tl.uint64)) + at, both)
+    else:
+        values = row.to(tl.pointer_type(tl.uint16))
+        for place in tl.static_range(4):
+            own = odd if place % 2 == 1 else even
+            value = ((own >> (place // 2 * 16)) & 0xFFFF).to(tl.uint16)
+            tl.store(values + 4 * at + place, value, mask=is_there & (4 * at + place < length))
 
 
 @triton.jit

@@ -1,0 +1,76 @@
+"""Sums by whole weights, as kernels of Triton compute them: what they are compiled for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import torch
+
+from devicecore.cv.triton.kernels import sums as kernels
+from devicecore.cv.triton.strips import strips
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from devicecore.cv.image import Image
+    from devicecore.cv.ops.windows import Window
+
+# Borders whose values lie in the image, not further from its edge than the window reaches.
+BORDERS = frozenset({cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT, cv2.BORDER_REFLECT_101})
+_BYTE = 255
+_HALF, _WORD = 1 << 16, 1 << 32
+# Rows of windows are kept in registers.
+_LARGEST = 16
+
+
+def correlated(
+    src: Image,
+    rows: Sequence[Sequence[int]],
+    down: Sequence[int],
+    area: Window,
+    border_type: int,
+    finish: tuple[str, int, int],
+) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    """Return what sums bytes by weight, or None if that does not go in 16 bits.
+
+    Args:
+        src: The images.
+        rows: The weights, row by row.
+        down: What each row counts.
+        area: Their window.
+        border_type: What stands outside of an image.
+        finish: How bytes are made of sums, as `kernels.correlate` calls it, with its number; and
+            what is added to sums before.
+    """
+    kind, number, added = finish
+    room = max(area.left, area.width - 1 - area.left), max(area.top, area.height - 1 - area.top)
+    if (
+        src.dtype != "uint8"
+        or border_type not in BORDERS
+        or max(area.width, area.height) > _LARGEST
+    ):
+        return None
+    if any(far >= length for far, length in zip(room, src.size, strict=True)):
+        return None
+    total = sum(abs(times) * sum(map(abs, row)) for row, times in zip(rows, down, strict=True))
+    is_signed = kind in {"bytes", "int16"}
+    if total * _BYTE + abs(added) + is_signed * (1 << number) >= _HALF >> is_signed:
+        return None
+    lines = list(dict.fromkeys(map(tuple, rows)))
+    constants: dict[str, Any] = {
+        "LINES": tuple(weight % _WORD for line in lines for weight in line),
+        "ORDER": tuple(lines.index(tuple(row)) for row in rows),
+        "DOWN": tuple(times % _WORD for times in down),
+        "TOP": area.top,
+        "LEFT": area.left,
+        "WIDTH": area.width,
+        "ADDED": added * (_HALF + 1) % _WORD,
+        "FINISH": kind,
+        "NUMBER": number,
+        "BORDER": border_type,
+    }
+    sides = area.left * src.channels, (area.width - 1 - area.left) * src.channels
+    dtype = torch.int16 if kind == "int16" else torch.uint8
+    tall = area.height
+    return strips(kernels.correlate, src, sides, tall, constants, natively=True, dtype=dtype)
