@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 # Below this, sums of whole numbers in float64, such as OpenCV's, are not rounded.
 _EXACT = 1 << 53
+_FLOATS = frozenset({"float32", "float64"})
+_WORK = {
+    **dict.fromkeys(("uint8", "int8"), torch.int32),
+    **dict.fromkeys(("uint16", "int16"), torch.int64),
+    **dict.fromkeys(_FLOATS, torch.float64),
+}
 _KINDS = frozenset({cv2.NORM_INF, cv2.NORM_L1, cv2.NORM_L2})
 # IPP's sums of other squares are rounded.
 _SQUARED = SMALL_INTEGERS - {"int16"}
@@ -34,7 +40,9 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     for dtype in (np.uint8, np.int8, np.uint16, np.int16):
         limits = np.iinfo(dtype)
         first, second = chance.integers(limits.min, limits.max, (2, 13, 19, 3), dtype)
+        numbers = chance.random((2, 13, 19, 3), np.float32)
         for kind in sorted(_KINDS):
+            yield (*numbers, kind), {}
             yield (first, kind), {}
             yield (first, second, kind), {}
             yield (first, second, kind, (first[..., 0] & 1).astype(np.uint8)), {}
@@ -66,12 +74,14 @@ def norm(src1: Image, src2: Any = ..., normType: Any = None, mask: Any = None) -
         return None
     if other is not None and (src1.dtype != other.dtype or not is_alike(src1, other)):
         return None
-    work = torch.int64 if "16" in src1.dtype else torch.int32
-    return Plan(_norm(kind, work, has_mask=wanted is not None), finish=float)
+    run = _norm(kind, _WORK[src1.dtype], has_mask=wanted is not None)
+    return Plan(run, "tolerance" if src1.dtype in _FLOATS else "exact", float)
 
 
 def _is_exact(src: Image, kind: int) -> bool:
-    """Return whether sums of an image, or of the differences of two, are not rounded."""
+    """Return whether sums of an image, or of the differences of two, are not rounded otherwise."""
+    if src.dtype in _FLOATS:
+        return True
     if src.dtype not in (_SQUARED if kind == cv2.NORM_L2 else SMALL_INTEGERS):
         return False
     return src.pixels * src.channels << 2 * np.iinfo(src.dtype).bits < _EXACT
@@ -87,7 +97,8 @@ def _norm(kind: int, work: torch.dtype, *, has_mask: bool) -> Callable[..., Tens
         if kind == cv2.NORM_INF:
             return off.abs_().amax((1, 2, 3)).to(torch.float64)
         parts = off.abs_() if kind == cv2.NORM_L1 else off.mul_(off)
-        total = parts.sum((1, 2, 3), dtype=torch.int64).to(torch.float64)
+        whole = torch.float64 if parts.is_floating_point() else torch.int64
+        total = parts.sum((1, 2, 3), dtype=whole).to(torch.float64)
         return total if kind == cv2.NORM_L1 else root(total)
 
     return run

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
+    from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _NUMBERS = 4
 # Below this, sums of whole numbers in float64, such as OpenCV's, are not rounded.
 _EXACT = 1 << 53
+_FLOATS = frozenset({"float32", "float64"})
 _COUNTED = SMALL_INTEGERS | {"int32", "float32", "float64"}
 
 
@@ -39,6 +41,8 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 def masked_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield these, and the same ones with masks."""
+    for dtype in sorted(_FLOATS):
+        yield (np.random.default_rng(15).random((13, 19, 3)).astype(dtype),), {}
     for (image,), _ in examples():
         yield (image,), {}
         yield (image,), {"mask": (image[..., 0] & 1).astype(np.uint8)}
@@ -65,7 +69,7 @@ def mean(src: Image, mask: Any = None) -> Plan | None:
     """Plan one call of ``cv2.mean``."""
     if not is_mask(mask, src, "int8"):
         return None
-    if src.dtype not in SMALL_INTEGERS or src.channels > _NUMBERS:
+    if src.dtype not in SMALL_INTEGERS | _FLOATS or src.channels > _NUMBERS:
         return None
     share = 1.0 / src.pixels
 
@@ -75,7 +79,7 @@ def mean(src: Image, mask: Any = None) -> Plan | None:
         values = _whole(images) * (wanted != 0)
         return _four(_sums(values) * _share(wanted))
 
-    return Plan(run, finish=_tuple)
+    return Plan(run, _promise(src), _tuple)
 
 
 @operation("src", "mask", examples=masked_examples)
@@ -87,12 +91,10 @@ def meanStdDev(
 ) -> Plan | None:
     """Plan one call of ``cv2.meanStdDev``."""
     is_plain = is_mask(mask, src, "int8") and mean is None and stddev is None
-    if not is_plain or src.dtype not in SMALL_INTEGERS:
+    work = _squared_type(src) if is_plain else None
+    if work is None:
         return None
-    limits = np.iinfo(src.dtype)
-    if src.pixels * int(max(-limits.min, limits.max)) ** 2 >= _EXACT:
-        return None
-    every, work = 1.0 / src.pixels, torch.int32 if limits.bits == 8 else torch.int64
+    every = 1.0 / src.pixels
 
     def run(images: Tensor, wanted: Tensor | None = None) -> tuple[Tensor, Tensor]:
         values, share = images.to(work), every if wanted is None else _share(wanted)
@@ -102,7 +104,23 @@ def meanStdDev(
         spread = _sums(values * values) * share - means * means
         return means[..., None], root(spread.clamp_(min=0))[..., None]
 
-    return Plan(run)
+    return Plan(run, _promise(src))
+
+
+def _squared_type(src: Image) -> torch.dtype | None:
+    """Return a type that has room for squares, or None where OpenCV's own sums are rounded."""
+    if src.dtype in _FLOATS:
+        return torch.float64
+    if src.dtype not in SMALL_INTEGERS:
+        return None
+    limits = np.iinfo(src.dtype)
+    if src.pixels * int(max(-limits.min, limits.max)) ** 2 >= _EXACT:
+        return None
+    return torch.int32 if limits.bits == 8 else torch.int64
+
+
+def _promise(src: Image) -> Exactness:
+    return "tolerance" if src.dtype in _FLOATS else "exact"
 
 
 @operation("src", examples=planes)
@@ -119,7 +137,8 @@ def _whole(images: Tensor) -> Tensor:
 
 def _sums(values: Tensor) -> Tensor:
     """Return the sum of each channel of each image."""
-    return values.sum((1, 2), dtype=torch.int64).to(torch.float64)
+    work = torch.float64 if values.is_floating_point() else torch.int64
+    return values.sum((1, 2), dtype=work).to(torch.float64)
 
 
 def _share(wanted: Tensor) -> Tensor:
