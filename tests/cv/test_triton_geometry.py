@@ -55,6 +55,10 @@ for channels in (1, 2, 3, 4):
         for code in range(3):
             check("rotate", picture, code)
         check("transpose", picture)
+        if channels > 1:
+            check("split", picture)
+            check("merge", [np.ascontiguousarray(plane) for plane in np.moveaxis(picture, 2, 0)])
+            check("extractChannel", picture, channels - 1)
         for border in (0, 1, 2, 3, 4):
             margins = map(int, chance.integers(0, 6, 4))
             check("copyMakeBorder", picture, *margins, border, value=(1, 2, 3, 250))

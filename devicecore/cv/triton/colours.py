@@ -34,7 +34,7 @@ _OPAQUE = 4  # in the place of a channel
 
 
 @frozen
-class _Conversion:
+class Conversion:
     """What the kernel is told of a conversion.
 
     Attributes:
@@ -56,15 +56,15 @@ class _Conversion:
     tables: Callable[[], tuple[Table, ...]] = tuple
 
 
-def _conversions() -> Iterator[tuple[str, _Conversion]]:
+def _conversions() -> Iterator[tuple[str, Conversion]]:
     for source in _ORDERS:
         for target in _ORDERS:
             written = (0, 1, 2) if source[0] == target[0] else (2, 1, 0)
-            yield f"{source}2{target}", _Conversion("", written=written, default=len(target))
+            yield f"{source}2{target}", Conversion("", written=written, default=len(target))
     for order in _ORDERS:
         read = (0, 1, 2) if order[0] == "B" else (2, 1, 0)
-        yield f"{order}2GRAY", _Conversion("gray", colour_spaces.GRAY, read, (0,))
-        yield f"GRAY2{order}", _Conversion("", read=(0, 0, 0), default=len(order))
+        yield f"{order}2GRAY", Conversion("gray", colour_spaces.GRAY, read, (0,))
+        yield f"GRAY2{order}", Conversion("", read=(0, 0, 0), default=len(order))
         yield from _hues(order, read)
         for space in ("YCrCb", "YUV"):
             numbers: tuple[int, ...] = (
@@ -73,28 +73,28 @@ def _conversions() -> Iterator[tuple[str, _Conversion]]:
                 colour_spaces.BLUE_EXCESS[space],
             )
             places = (0, 1, 2) if space == "YCrCb" else (0, 2, 1)
-            yield f"{order}2{space}", _Conversion("luma", numbers, read, places)
-            back = _Conversion("from luma", colour_spaces.BACK[space], places, read, 3)
+            yield f"{order}2{space}", Conversion("luma", numbers, read, places)
+            back = Conversion("from luma", colour_spaces.BACK[space], places, read, 3)
             yield f"{space}2{order}", back
-        yield f"{order}2XYZ", _Conversion("sums", sum(colour_spaces.XYZ, ()), read)
-        back = _Conversion("sums", sum(colour_spaces.FROM_XYZ, ()), written=read, default=3)
+        yield f"{order}2XYZ", Conversion("sums", sum(colour_spaces.XYZ, ()), read)
+        back = Conversion("sums", sum(colour_spaces.FROM_XYZ, ()), written=read, default=3)
         yield f"XYZ2{order}", back
         numbers = (*sum(lab.WEIGHTS, ()), lab.LIGHTNESS, lab.DARKEST)
-        yield f"{order}2Lab", _Conversion("Lab", numbers, read, tables=_tables_to_lab)
+        yield f"{order}2Lab", Conversion("Lab", numbers, read, tables=_tables_to_lab)
         numbers = sum(lab_back.OF_LAB, ())
-        back = _Conversion("from Lab", numbers, written=read, default=3, tables=_tables_of_lab)
+        back = Conversion("from Lab", numbers, written=read, default=3, tables=_tables_of_lab)
         yield f"Lab2{order}", back
 
 
-def _hues(order: str, read: tuple[int, ...]) -> Iterator[tuple[str, _Conversion]]:
+def _hues(order: str, read: tuple[int, ...]) -> Iterator[tuple[str, Conversion]]:
     for full, circle, most in (("", 180, 180), ("_FULL", 256, 255)):
-        yield f"{order}2HSV{full}", _Conversion("HSV", circle, read)
+        yield f"{order}2HSV{full}", Conversion("HSV", circle, read)
         sixths = float(np.float32(6) / np.float32(most))
-        back = _Conversion("from HSV", sixths, written=read, default=3, vectors=32)
+        back = Conversion("from HSV", sixths, written=read, default=3, vectors=32)
         yield f"HSV2{order}{full}", back
         degrees = float(np.float32(circle) / np.float32(360))
-        yield f"{order}2HLS{full}", _Conversion("HLS", degrees, read, vectors=8)
-        yield f"HLS2{order}{full}", _Conversion("from HLS", sixths, written=read, default=3)
+        yield f"{order}2HLS{full}", Conversion("HLS", degrees, read, vectors=8)
+        yield f"HLS2{order}{full}", Conversion("from HLS", sixths, written=read, default=3)
 
 
 @functools.cache
@@ -157,12 +157,13 @@ def _plan(
     written = conversion.written
     if conversion.default and (dstCn if dstCn > 0 else conversion.default) == 4:
         written = (*written, 3 if src.channels == 4 else _OPAQUE)
-    return Plan(_run(conversion, src, written), plan.promise)
+    return Plan(converted(conversion, src, written), plan.promise)
 
 
-def _run(
-    conversion: _Conversion, src: Image, written: tuple[int, ...]
+def converted(
+    conversion: Conversion, src: Image, written: tuple[int, ...]
 ) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return what converts images of bytes, of which the target has some channels."""
     in_vectors = src.width // conversion.vectors * conversion.vectors if conversion.vectors else 0
     vectors = "none" if not in_vectors else "all" if in_vectors == src.width else "some"
 
