@@ -50,6 +50,25 @@ def test_histograms_are_exact(size: tuple[int, int], channels: int, data: st.Dat
     assert compare("calcHist", (picture,), (channel,), None, (256,), (0.0, 256.0)) == "exact"
 
 
+bins = st.tuples(st.integers(1, 300), st.floats(-20, 200, width=32), st.floats(0.5, 300, width=32))
+
+
+@given(sizes, st.lists(st.tuples(st.integers(0, 4), bins), min_size=1, max_size=2), st.booleans())
+def test_bins_of_any_width(
+    size: tuple[int, int], axes: list[tuple[int, Any]], has_mask: bool
+) -> None:
+    pictures = [image(*size, 3), image(*size, 0, seed=1), image(*size, 1, seed=2)]
+    places, counts = [place for place, _ in axes], [count for _, (count, _, _) in axes]
+    ranges = [limit for _, (_, low, more) in axes for limit in (low, low + more)]
+    mask = image(*size, 0, seed=3) >> 7 if has_mask else None
+    assert compare("calcHist", pictures, places, mask, counts, ranges) == "exact"
+
+
+def test_bins_of_three_channels() -> None:
+    ranges = [0, 180, 0, 256, 10, 250.5]
+    assert compare("calcHist", [photo()], [0, 1, 2], None, [18, 8, 9], ranges) == "exact"
+
+
 @given(sizes, st.integers(1, 4), st.integers(0, 3))
 def test_histograms_of_some_pixels(size: tuple[int, int], channels: int, rare: int) -> None:
     mask = image(*size, 0, seed=1) >> (5 + rare)
@@ -67,10 +86,10 @@ def test_the_histogram_of_a_plane() -> None:
     [
         ([image(4, 5)], [0], image(4, 5, 0).view("int8"), [256], RANGES),
         ([image(4, 5)], [3], None, [256], RANGES),
-        ([image(4, 5)], [0, 1], None, [256, 256], RANGES * 2),
-        ([image(4, 5)], [0], None, [64], RANGES),
-        ([image(4, 5)], [0], None, [256], [0, 255]),
-        ([image(4, 5)] * 2, [0], None, [256], RANGES),
+        ([image(4, 5)], [0, 1, 2, 0], None, [2] * 4, RANGES * 4),
+        ([image(4, 5)], [0, 1, 2], None, [4, 4, 1], RANGES * 3),
+        ([image(4, 5)], [0, 1], None, [4096, 4096], RANGES * 2),
+        ([image(4, 5), image(4, 5, 0, "uint16")], [0], None, [256], RANGES),
         ([image(4, 5, 3, "uint16")], [0], None, [256], RANGES),
         ([image(4, 5, 3, "float32")], [0], None, [256], RANGES),
         (image(4, 5), [0], None, [256], RANGES),

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from devicecore.cv.arguments import whole
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.counting import counts
 from devicecore.cv.ops.masks import is_mask
+from devicecore.cv.ops.pixels import read
 from devicecore.cv.plan import Plan
+from devicecore.cv.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from devicecore.cv.image import Image
 
     Tensor = torch.Tensor
 
 _BINS = 256
+_MOST_AXES, _MOST_BINS = 3, 1 << 22
 
 
 def _counts_of_images() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -29,6 +34,7 @@ def _counts_of_images() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     plane = np.ascontiguousarray(image[..., 0])
     yield ([plane], [0], None, [_BINS], [0, _BINS]), {}
     yield ([image], [2], plane & 1, [_BINS], [0, _BINS]), {}
+    yield ([image, plane], [0, 3], None, [16, 32], [0, 180, 10, 50.5]), {}
 
 
 def _planes() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -46,25 +52,68 @@ def calcHist(
     hist: Any = None,
     accumulate: bool = False,
 ) -> Plan | None:
-    """Plan one call of ``cv2.calcHist``: of one channel of one image of bytes, a bin for each."""
-    if not isinstance(images, (list, tuple)) or len(images) != 1:
+    """Plan one call of ``cv2.calcHist``: of images of bytes, with bins of one width."""
+    if not isinstance(images, (list, tuple)) or hist is not None or accumulate is not False:
         return None
-    (image,), (channel,) = images, channels
-    is_plain = is_mask(mask, image) and hist is None and accumulate is False
-    if not is_plain or image.dtype != "uint8" or not image.pixels:
+    first, sizes, limits = images[0], list(map(whole, histSize)), list(map(np.float32, ranges))
+    if not is_mask(mask, first) or {(each.dtype, each.size) for each in images} != {
+        ("uint8", first.size)
+    }:
         return None
-    if type(channel) is not int or not 0 <= channel < image.channels:
+    places = [whole(each) for each in channels]
+    count = sum(each.channels for each in images)
+    if not places or not all(0 <= place < count for place in places):
         return None
-    if list(histSize) != [_BINS] or list(ranges) != [0, _BINS]:
+    if not len(places) == len(sizes) == len(limits) / 2 or not _are_bins(sizes):
         return None
+    bins, has_mask = math.prod(sizes), mask is not None
+    index = _index(places, _tables(sizes, limits), bins)
 
-    def run(pictures: Tensor, wanted: Tensor | None = None) -> Tensor:
-        weights = None if wanted is None else (wanted[..., 0] != 0).long()
-        return counts(pictures[..., channel], _BINS, weights).float()
+    def run(*given: Tensor) -> Tensor:
+        weights = (given[-1][..., 0] != 0).long() if has_mask else None
+        found = counts(index(torch.cat(given[: len(given) - has_mask], 3)), bins + 1, weights)
+        return found[:, :bins].reshape(-1, *sizes).float()
 
-    if environment().version >= (5, 0):
+    if environment().version >= (5, 0) or len(sizes) > 1:
         return Plan(run)
     return Plan(run, finish=lambda found: found[:, None])
+
+
+def _are_bins(sizes: Sequence[int]) -> bool:
+    """Return whether there are so many bins, and results of such axes, as are computed here."""
+    few = len(sizes) <= _MOST_AXES and all(each > 0 for each in sizes)
+    # A last axis of one bin would be taken for a channel.
+    return few and math.prod(sizes) <= _MOST_BINS and (len(sizes) < _MOST_AXES or sizes[-1] > 1)
+
+
+def _index(places: Sequence[int], tables: Sequence[Table], bins: int) -> Callable[[Tensor], Tensor]:
+    """Return what finds the bin of each pixel; what is in none is in one behind them."""
+    bytes_ = np.arange(_BINS)
+    if len(places) == 1 and np.array_equal(tables[0].host, bytes_):
+        return lambda pictures: pictures[..., places[0]]
+
+    def run(pictures: Tensor) -> Tensor:
+        found = torch.zeros((), dtype=torch.int64, device=pictures.device)
+        for place, table in zip(places, tables, strict=True):
+            found = found + read(table.on(pictures), pictures[..., place].int())
+        return found.clamp_(max=bins)
+
+    return run
+
+
+def _tables(sizes: Sequence[int], limits: Sequence[Any]) -> list[Table]:
+    """Return for each axis where the bin of each byte starts; outside, it is behind all bins."""
+    found, values = [], np.arange(256)
+    for axis, size in enumerate(sizes):
+        low, high = map(float, limits[2 * axis : 2 * axis + 2])
+        if not low < high:
+            raise ValueError(limits)
+        share = size / (high - low)
+        index = np.floor(values * share - share * low).astype(np.int64).clip(0, size - 1)
+        inside = (values >= low) & (values < high)
+        step = math.prod(sizes[axis + 1 :])
+        found.append(Table(np.where(inside, index * step, math.prod(sizes))))
+    return found
 
 
 @operation("src", examples=_planes)
