@@ -10,6 +10,7 @@ from attrs import frozen
 
 # OpenCV's numbers of processor features, which its Python module does not name.
 _AVX2, _FMA3 = 11, 12
+_NEWER_TYPES = frozenset({"float16", "bool", "uint32", "int64", "uint64"})
 
 
 @frozen(cache_hash=True)  # it is part of the key of every call
@@ -31,6 +32,15 @@ class Environment:
     @property
     def has_float_warps(self) -> bool:
         """Whether warps compute coordinates and weights in float, as since OpenCV 5."""
+        return self.version >= (5, 0)
+
+    def knows(self, dtype: str) -> bool:
+        """Return whether OpenCV takes arrays of a type that only newer versions take."""
+        return dtype not in _NEWER_TYPES or self.version >= (5, 0)
+
+    @property
+    def has_float_products(self) -> bool:
+        """Whether products, quotients and weighted sums are those of OpenCV 5; 4 rounds others."""
         return self.version >= (5, 0)
 
     @property

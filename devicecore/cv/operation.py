@@ -122,7 +122,8 @@ class Operation:
 
     def _made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         # Of empty images, and of calls that make no sense, OpenCV has its own words.
-        if any(isinstance(each, Image) and not each.pixels for each in (*args, *kwargs.values())):
+        images = _images_among([*args, *kwargs.values()])
+        if not all(each.pixels and environment().knows(each.dtype) for each in images):
             return None
         if not _is_of_images(args[0] if args else kwargs.get(self.images[0])):
             return None
@@ -150,6 +151,13 @@ class Operation:
         """Return what is promised of a call."""
         plan = self.plan(args, kwargs)
         return None if plan is None else plan.promise
+
+
+def _images_among(values: Sequence[Any]) -> list[Image]:
+    """Return the images among arguments, also those in lists."""
+    found = [each for each in values if isinstance(each, Image)]
+    lists = [each for each in values if isinstance(each, (list, tuple))]
+    return found + [image for each in lists for image in _images_among(each)]
 
 
 def _is_of_images(value: Any) -> bool:

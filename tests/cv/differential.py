@@ -8,12 +8,16 @@ from typing import Any
 
 import cv2
 import numpy as np
+import pytest
 import torch
 
 from devicecore.cv import catalog
+from devicecore.cv.environment import environment
 from devicecore.cv.native import original
 from devicecore.cv.quarantine import keeps
 from devicecore.cv.results import on_host
+
+IS_OLD = environment().version < (5, 0)
 
 
 def compare(name: str, *args: Any, label: str = "torch", device: str = "cpu", **kwargs: Any) -> str:
@@ -25,6 +29,8 @@ def compare(name: str, *args: Any, label: str = "torch", device: str = "cpu", **
     operation = catalog.find(name, label)
     assert operation is not None
     plan = operation.plan(args, kwargs)
+    if plan is None and IS_OLD:
+        pytest.skip("OpenCV 4 may answer what kernels compute for OpenCV 5")
     if plan is None:
         return "host"
     expected = original(name)(*args, **kwargs)

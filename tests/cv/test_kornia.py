@@ -15,7 +15,7 @@ from benchmarks.cv_parity import parity  # noqa: E402 - it imports torch
 from devicecore import cv  # noqa: E402 - like the others
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
 from devicecore.errors import NoKernelError  # noqa: E402 - like the others
-from tests.cv.differential import photo  # noqa: E402 - it imports torch
+from tests.cv.differential import IS_OLD, photo  # noqa: E402 - it imports torch
 
 TURN = cv2.getRotationMatrix2D((200, 220), 25, 0.8)
 TILT = np.vstack([TURN, (1e-4, -2e-4, 1)])
@@ -42,6 +42,8 @@ CALLS: list[tuple[str, tuple[Any, ...], float]] = [
 
 @pytest.mark.parametrize(("name", "args", "share"), CALLS, ids=range(len(CALLS)))
 def test_pixels_are_close(name: str, args: Any, share: float) -> None:
+    if IS_OLD and "warp" in name:
+        pytest.skip("OpenCV 4 has other warps")
     picture = photo()
     expected = getattr(cv2, name)(picture, *args)
     with cv.using("kornia"), cv.accept("close"):

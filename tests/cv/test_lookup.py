@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 np = pytest.importorskip("numpy")
 
-from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
+from tests.cv.differential import IS_OLD, compare, image, photo  # noqa: E402 - it imports torch
 
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"]
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 40))
@@ -81,6 +81,7 @@ def test_own_colour_maps(shape: tuple[int, ...]) -> None:
     assert compare("applyColorMap", photo()[..., 0], userColor=table(shape)) == "exact"
 
 
+@pytest.mark.skipif(IS_OLD, reason="OpenCV 4 takes one of them")
 @pytest.mark.parametrize(
     "asked", [22, -1, 1.0, True, None, table((256,)), table((1, 256)), table((256, 1), "uint16")]
 )

@@ -124,7 +124,7 @@ def multiply(
         return _with_scalar(src1, src2, target, lambda a, b: scale * a * b)
     # Without AVX2, what does not fit uint16 becomes now the most, now the least.
     is_certain = src1.dtype != "uint16" or environment().has_fma
-    if src1.dtype != src2.dtype or not is_certain:
+    if src1.dtype != src2.dtype or not is_certain or not _is_known(src1, target):
         return None
     if src1.dtype in SMALL_INTEGERS and not target.is_floating_point:
         if target is not getattr(torch, src1.dtype):
@@ -156,7 +156,7 @@ def divide(
     target = _target(src1, dtype)
     if not is_alike(src1, src2):
         return _with_scalar(src1, src2, target, lambda a, b: a * scale / b)
-    if src1.dtype != src2.dtype or target is torch.float64:
+    if src1.dtype != src2.dtype or target is torch.float64 or not _is_known(src1, target):
         return None
     if target is getattr(torch, src1.dtype) or target is torch.float32:
         work, share = torch.float32, float(np.float32(scale))
@@ -165,6 +165,12 @@ def divide(
     else:
         return None
     return Plan(lambda a, b: _finished(_quotient(a.to(work), b.to(work), share, target), target))
+
+
+def _is_known(src: Image, target: torch.dtype) -> bool:
+    """Return whether it is known how such products and quotients are rounded."""
+    is_of_bytes = src.dtype == "uint8" and target is torch.uint8
+    return is_of_bytes or environment().has_float_products
 
 
 def _target(src: Image, dtype: int) -> torch.dtype:

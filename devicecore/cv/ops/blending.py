@@ -68,6 +68,8 @@ def addWeighted(
     alone = _rest(src1, dst)
     if alone and not is_fused:
         return None
+    if (alone or src1.dtype == "float32") and not environment().has_float_products:
+        return None
     first, second, added = weights
 
     def run(a: Tensor, b: Tensor) -> Tensor:

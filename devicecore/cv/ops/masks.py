@@ -23,11 +23,11 @@ def is_mask(mask: Any, image: Any, *others: str) -> bool:
     Args:
         mask: What is given for one.
         image: What it is for.
-        others: Types that this function takes apart from bytes and, since OpenCV 5, booleans.
+        others: Types that this function takes since OpenCV 5, apart from bytes and booleans.
     """
     if mask is None:
         return True
-    types = {"uint8", *others, *(["bool"] if environment().version >= (5, 0) else [])}
+    types = {"uint8", "bool", *others} if environment().version >= (5, 0) else {"uint8"}
     return (
         isinstance(mask, Image)
         and isinstance(image, Image)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.arithmetic import multiply
 from devicecore.cv.ops.operands import SMALL_INTEGERS, is_alike
@@ -134,7 +135,8 @@ def _root(src: Image) -> Plan | None:
 
 
 def _whole_power(src: Image, power: int, dst: Any) -> Plan | None:
-    if src.dtype not in SMALL_INTEGERS | _FLOATS or not src.pixels:
+    types = SMALL_INTEGERS | _FLOATS if environment().has_float_products else _FLOATS
+    if src.dtype not in types or not src.pixels:
         return None
     if power == 0:
         return Plan(torch.ones_like) if src.channels <= 4 else None

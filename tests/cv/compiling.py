@@ -1,0 +1,79 @@
+"""Compiles Triton's kernels for a card that is not here: ``python -m tests.cv.compiling cuda add``.
+
+Its interpreter runs kernels that its compiler refuses. Every example of an operation is planned as
+for such a card, and each kernel it would launch is compiled down to the card's instructions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+from devicecore.cv import catalog
+from devicecore.cv.triton.launching import Launch
+
+TARGETS = {"cuda": GPUTarget("cuda", 90, 32), "hip": GPUTarget("hip", "gfx942", 64)}
+
+
+class AbsentCard:
+    """Stands for the driver of a card that is not here; it is asked for no more than this."""
+
+    def __init__(self, target: GPUTarget) -> None:
+        self._target = target
+
+    def get_current_target(self) -> GPUTarget:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, _device: int) -> int:
+        return 0
+
+
+def main(kind: str, names: list[str]) -> None:
+    """Compile the kernels of operations, and print how many there are of each."""
+    driver.set_active(AbsentCard(TARGETS[kind]))
+    kernels: set[str] = set()
+
+    def compiled(self: Any, *tensors: torch.Tensor) -> None:
+        made = self._kernel.warmup(
+            *tensors,
+            *self._rest,
+            grid=self._grid,
+            **self._constants,
+            num_warps=self._warps,
+            enable_fp_fusion=False,
+        )
+        kernels.add(made.hash)
+
+    launching: Any = Launch
+    launching.__call__ = compiled
+    cards: Any = torch.cuda
+    cards.current_device = lambda: None  # as the index of the host
+    for name in names or sorted(catalog.TRITON):
+        operation = catalog.find(name, "triton")
+        assert operation is not None
+        module: Any = importlib.import_module(f"devicecore.cv.triton.{catalog.TRITON[name]}")
+        if hasattr(module, "is_native"):
+            module.is_native = lambda _: kind == "cuda"
+        kernels.clear()
+        for args, kwargs in operation.examples():
+            if operation.plan(args, kwargs) is not None:
+                moved, named = operation.replaced(args, kwargs, _tensor)
+                operation.run(None, *moved, **named)
+        sys.stdout.write(f"{name} {len(kernels)}\n")
+
+
+def _tensor(array: Any) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
