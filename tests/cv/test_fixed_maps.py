@@ -13,6 +13,7 @@ cv2 = pytest.importorskip("cv2")
 np = pytest.importorskip("numpy")
 
 from devicecore import cv  # noqa: E402 - it imports torch
+from devicecore.cv import catalog  # noqa: E402 - like it
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 BORDERS = [
@@ -45,6 +46,14 @@ def test_converted_maps_on_a_photo() -> None:
     maps = x * 1.1 + 9 * np.sin(y / 20), y * 1.3 + 7 * np.cos(x / 30)
     fixed = cv2.convertMaps(*map(np.float32, maps), cv2.CV_16SC2)
     assert compare("remap", photo(), *fixed, cv2.INTER_LINEAR) == "exact"
+
+
+def test_fixed_maps_are_not_for_triton() -> None:
+    pytest.importorskip("triton")
+    operation = catalog.find("remap", "triton")
+    assert operation is not None
+    places, parts = np.zeros((5, 6, 2), np.int16), np.zeros((5, 6), np.uint16)
+    assert operation.plan((image(9, 20), places, parts, cv2.INTER_LINEAR), {}) is None
 
 
 @given(

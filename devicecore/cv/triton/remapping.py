@@ -51,7 +51,9 @@ def _plan(
     )
     relative = interpolation & remapping.RELATIVE
     read = sampling(src, interpolation ^ relative, borderMode, borderValue)
-    if plan is None or read is None or map1.pixels * src.channels >= _LARGEST:
+    if plan is None or map1.dtype != "float32":  # others are in fixed point
+        return None
+    if read is None or map1.pixels * src.channels >= _LARGEST:
         return None
     value, constants = read
     constants = {
