@@ -83,6 +83,52 @@ def test_large_images_keep_their_promises(card: Device) -> None:
                 compare(name, *args, label=label, device="cuda:0")
 
 
+SHARPER = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
+# What comes after the image, or after two of them.
+OF_ONE: list[tuple[str, tuple[Any, ...]]] = [
+    ("LUT", (CURVE,)),
+    ("threshold", (100, 200, cv2.THRESH_TRUNC)),
+    ("flip", (-1,)),
+    ("flip", (1,)),
+    ("rotate", (cv2.ROTATE_90_CLOCKWISE,)),
+    ("transpose", ()),
+    ("split", ()),
+    ("copyMakeBorder", (3, 5, 2, 9, cv2.BORDER_REFLECT)),
+    ("copyMakeBorder", (1, 0, 13, 4, cv2.BORDER_CONSTANT, None, (9, 70, 5, 1))),
+    ("medianBlur", (3,)),
+    ("medianBlur", (5,)),
+    ("blur", ((5, 3),)),
+    ("boxFilter", (-1, (7, 7))),
+    ("dilate", (np.ones((3, 3), np.uint8),)),
+    ("erode", (cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5)),)),
+    ("filter2D", (-1, SHARPER)),
+    ("Sobel", (cv2.CV_16S, 1, 0)),
+    ("Scharr", (-1, 0, 1)),
+    ("Laplacian", (cv2.CV_16S,)),
+    ("GaussianBlur", ((5, 5), 0)),
+    ("GaussianBlur", ((11, 7), 2.5)),
+]
+OF_TWO: list[tuple[str, tuple[Any, ...]]] = [
+    ("add", ()),
+    ("subtract", ()),
+    ("absdiff", ()),
+    ("max", ()),
+    ("multiply", (None, 0.004)),
+    ("divide", (None, 100)),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), OF_ONE + OF_TWO, ids=range(len(OF_ONE + OF_TWO)))
+def test_images_of_any_size(card: Device, name: str, args: tuple[Any, ...]) -> None:
+    chance = np.random.default_rng(len(name))
+    for channels in (1, 3, 4):
+        for _ in range(6):
+            height, width = map(int, chance.integers(1, 700, 2))
+            given = [image(height, width, channels, seed=seed) for seed in (0, 1)]
+            images = given if name in dict(OF_TWO) else given[:1]
+            compare(name, *images, *args, label="triton", device=str(card.torch_device))
+
+
 @pytest.mark.parametrize("border", [cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE])
 @pytest.mark.parametrize("flag", [cv2.INTER_NEAREST, cv2.INTER_LINEAR])
 def test_warps_of_any_size(card: Device, flag: int, border: int) -> None:
