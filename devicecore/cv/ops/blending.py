@@ -11,6 +11,7 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.numbers import fma
 from devicecore.cv.ops.operands import SMALL_INTEGERS, fills_vectors, is_alike, rounded
 from devicecore.cv.plan import Plan
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
 
 _TYPES = SMALL_INTEGERS | {"float32"}
+_SIGNIFICAND, _LONGEST_SIGNIFICAND = 24, 53  # bits of float32 and of float64
 # How many values OpenCV computes at once, with AVX2, of types of so many bytes.
 _AT_ONCE = {1: 16, 2: 8, 4: 8}
 
@@ -71,18 +73,19 @@ def addWeighted(
     if (alone or src1.dtype == "float32") and not environment().has_float_products:
         return None
     first, second, added = weights
+    add = fma if _fits_float64(src1, weights) else fused
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         x, y = a.float(), b.float()
         if is_fused:
-            total = fused(x, first, fused(y, second, added))
+            total = add(x, first, add(y, second, added))
         else:
             total = x * first + (y * second + added)
         if alone:
             shape = (len(x), 1 if dst and dst.is_continuous else src1.height, -1)
             ends = [each.reshape(shape)[..., -alone:] for each in (x, y)]
             total = total.reshape(shape).clone()
-            total[..., -alone:] = fused(ends[0], first, ends[1] * second) + added
+            total[..., -alone:] = add(ends[0], first, ends[1] * second) + added
             total = total.view(x.shape)
         return total if a.is_floating_point() else rounded(total, a.dtype)
 
@@ -111,6 +114,15 @@ def convertScaleAbs(
         return rounded(total.abs_(), torch.uint8)
 
     return Plan(run)
+
+
+def _fits_float64(image: Image, weights: list[float]) -> bool:
+    """Return whether float64 holds every sum of integers times weights, so that none is rounded."""
+    if image.dtype == "float32":
+        return False
+    exponents = [math.frexp(each)[1] for each in weights if each]
+    largest = max(exponents, default=0) + 8 * np.dtype(image.dtype).itemsize + 2
+    return largest - (min(exponents, default=0) - _SIGNIFICAND) <= _LONGEST_SIGNIFICAND
 
 
 def _rest(image: Image, place: Place | None) -> int:

@@ -25,10 +25,11 @@ def saturated(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return x.clamp(limits.min, limits.max).to(dtype)
 
 
-def fma(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+def fma(a: torch.Tensor, b: torch.Tensor | float, c: torch.Tensor | float) -> torch.Tensor:
     """Return ``a * b + c`` of float32, rounded once.
 
     A product of two float32 is exact in float64, so only the sum is rounded there, and once more to
     float32, which differs from a fused operation about once in 2**29 values.
     """
-    return (a.double() * b.double() + c.double()).float()
+    factor = b.double() if isinstance(b, torch.Tensor) else b
+    return (a.double() * factor + (c.double() if isinstance(c, torch.Tensor) else c)).float()
