@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from devicecore.cv import catalog
+
 PAGE = Path(__file__).parent.parent / "docs/reference/cv.md"
 RESULTS = Path(__file__).parent / "results"
 KEPT = ("cv-parity-cpu.json", "cv-parity-cuda.json")
@@ -34,6 +36,7 @@ def table(results: list[dict[str, Any]]) -> str:
             *(_largest(result["functions"].get(name)) for result in results),
         ]
         lines.append("| " + " | ".join(cells) + " |")
+    lines += [f"| `{name}` |  |  | all |" + "  |" * len(devices) for name in catalog.HOST]
     return "\n".join(lines) + "\n"
 
 
