@@ -89,3 +89,17 @@ for image in images(2):
     found = interpreted(COMMON + code)
     for name in ("filter2D", "Sobel", "Scharr", "Laplacian", "sepFilter2D"):
         assert found.count(name) >= 2, name
+
+
+def test_gaussian_blurs() -> None:
+    code = """
+from devicecore.cv.triton import smoothing
+smoothing.BLOCK, smoothing.ROWS = 32, 4
+for image in images(4):
+    for border in (cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT):
+        check("GaussianBlur", image, (5, 3), 0, borderType=border)
+    check("GaussianBlur", image, (9, 7), 1.9)
+check("GaussianBlur", np.full((16, 90), 255, np.uint8), (31, 29), 5)
+check("GaussianBlur", chance.integers(0, 256, (20, 40, 3), np.uint8), (0, 0), 2.2)
+"""
+    assert len(interpreted(COMMON + code)) >= 8

@@ -1,32 +1,40 @@
-"""`cv2.GaussianBlur` by kernels of Triton: small kernels on bytes."""
+"""`cv2.GaussianBlur` by kernels of Triton: bytes, in one step or along rows and then columns."""
 
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import cv2
-import numpy as np
 import torch
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import smoothing
+from devicecore.cv.ops.windows import window
 from devicecore.cv.plan import Plan
-from devicecore.cv.triton import preprocessing
-from devicecore.cv.triton.kernels import preprocessing as kernels
+from devicecore.cv.triton.correlating import BORDERS, correlated
+from devicecore.cv.triton.kernels import smoothing as kernels
 from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.strips import example, strips
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from devicecore.cv.image import Image
 
+    Run = Callable[[torch.Tensor], torch.Tensor]
+
+BLOCK, ROWS = 512, 16
+_WARPS = 4
+_WIDEST = 31
+_SCALE = 2.0**-16
+
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    for channels in (1, 3, 4):
-        image = np.random.default_rng(3).integers(0, 256, (17, 22, channels), np.uint8)
-        for size, sigma in (((3, 3), 0), ((5, 5), 0), ((7, 3), 1.3), ((0, 0), 0.9)):
-            yield (image, size, sigma), {}
+    for channels, size, sigma in ((3, (5, 5), 0), (1, (3, 3), 0), (3, (11, 5), 2.5)):
+        yield (example(channels), size, sigma), {}
+    yield (example(4), (0, 0), 0.9), {"borderType": cv2.BORDER_REPLICATE}
 
 
 @functools.wraps(smoothing.GaussianBlur.planner)
@@ -40,41 +48,59 @@ def _plan(
     hint: int = 0,
 ) -> Plan | None:
     known = smoothing.GaussianBlur.planner(src, ksize, sigmaX, dst, sigmaY, borderType, hint)
-    if known is None or src.dtype != "uint8" or borderType != cv2.BORDER_REFLECT_101:
+    if known is None or src.dtype != "uint8" or borderType not in BORDERS:
         return None
-    found = smoothing.gaussian_weights(src, ksize, (sigmaX, sigmaY), borderType)
-    if found is None or max(map(len, found)) > preprocessing.WIDEST_BLUR:
+    weights = smoothing.gaussian_weights(src, ksize, (sigmaX, sigmaY), borderType)
+    if weights is None or max(map(len, weights)) == 1 or max(map(len, weights)) > _WIDEST:
         return None
-    weights, reach = preprocessing.filled_weights(*found)
-    if not 1 <= reach < min(src.size):
+    if any(len(taps) // 2 >= length for taps, length in zip(weights, src.size, strict=True)):
         return None
+    return Plan(_at_once(src, *weights, borderType) or _in_turn(src, *weights, borderType))
+
+
+def _at_once(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run | None:
+    """Return a blur by weights that are small enough after all are divided by what divides all."""
+    shared = math.gcd(*across), math.gcd(*down)
+    across, down = (
+        [tap // by for tap in taps] for taps, by in zip((across, down), shared, strict=True)
+    )
+    bits = (sum(across) * sum(down)).bit_length() - 1
+    area = window((len(across), len(down)))
+    finish = "shift", bits, 1 << (bits - 1)
+    return correlated(src, [across] * len(down), down, area, border, finish)
+
+
+def _in_turn(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run:
+    """Return a blur along rows, whose sums have 16 bits, and then along columns."""
+    side = len(across) // 2 * src.channels
+    constants = {"TAPS": len(across), "BORDER": border}
+    along_rows = strips(
+        kernels.blur_rows,
+        src,
+        (side, side),
+        1,
+        constants,
+        lambda device: (torch.tensor(across, dtype=torch.int32, device=device),),
+        dtype=torch.int16,
+        is_thin=True,
+    )
 
     @functools.lru_cache(maxsize=16)
     def launch(count: int, device: torch.device) -> Launch:
-        height, length = src.height, src.width * src.channels
-        on_card = torch.from_numpy(weights).to(device)
-        # No table is read, but the kernel has a place for one.
-        rest = (on_card, on_card, height, src.width, height * length, length, 1, 0)
-        rows, block = preprocessing.BLURRED_ROWS, preprocessing.BLOCK
-        constants = {
-            "REACH": reach,
-            "CHANNELS": 1,
-            "STEP": src.channels,
-            "LOOKED_UP": False,
-            "ROWS": rows,
-            "BLOCK": block,
-        }
-        grid = (-(-length // block), -(-height // rows), count)
-        return Launch(kernels.blur, grid, rest, constants, preprocessing.BLURRING_WARPS)
+        length = src.width * src.channels
+        weights = torch.tensor(down, dtype=torch.float32, device=device) * _SCALE
+        constants = {"TAPS": len(down), "BORDER": border, "ROWS": ROWS, "BLOCK": BLOCK}
+        grid = (-(-length // BLOCK), -(-src.height // ROWS), count)
+        return Launch(kernels.blur_columns, grid, (src.height, length, weights), constants, _WARPS)
 
     def run(images: torch.Tensor) -> torch.Tensor:
-        images = images.contiguous()
-        found = torch.empty(images.shape, dtype=torch.uint8, device=images.device)
+        sums = along_rows(images)
+        found = torch.empty_like(sums, dtype=torch.uint8)
         with current(images.device):
-            launch(images.shape[0], images.device)(images, found)
+            launch(images.shape[0], images.device)(sums, found)
         return found
 
-    return Plan(run)
+    return run
 
 
 GaussianBlur: Operation = Operation("GaussianBlur", "triton", _plan, ("src",), _examples)

@@ -34,6 +34,7 @@ def strips(
     *,
     natively: bool = False,
     dtype: torch.dtype = torch.uint8,
+    is_thin: bool = False,
 ) -> Callable[[torch.Tensor], torch.Tensor]:
     """Return what runs a kernel over images of bytes, and gives images of the same shape.
 
@@ -46,18 +47,20 @@ def strips(
         rest: Returns its own arguments, for a device.
         natively: Whether it wants to know if the card compares halves of words.
         dtype: The type of what it writes.
+        is_thin: Whether a program has half as many words, as each takes many registers.
     """
     length = src.width * src.channels
     words = -(-length // _WORD)
     before, after = (-(-side // _WORD) for side in sides)
+    block = BLOCK // 2 if is_thin else BLOCK
     rows = ROWS if tall <= _SHORT else ROWS // 2
-    is_whole = length % _WORD == 0 and words >= before + BLOCK + after and src.height >= rows
-    inner = -(-(words - before - after) // BLOCK) if is_whole else 0
+    is_whole = length % _WORD == 0 and words >= before + block + after and src.height >= rows
+    inner = -(-(words - before - after) // block) if is_whole else 0
     ends = before + after if is_whole else words
     count = -(-src.height // rows)
-    columns = inner + -(-ends // BLOCK)
+    columns = inner + -(-ends // block)
     common = {"CHANNELS": src.channels, "BEFORE": before, "AFTER": after}
-    common |= {"ROWS": rows, "BLOCK": BLOCK}
+    common |= {"ROWS": rows, "BLOCK": block}
 
     @functools.lru_cache(maxsize=16)
     def launch(images: int, device: torch.device) -> Launch:
