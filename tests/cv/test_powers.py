@@ -14,6 +14,7 @@ np = pytest.importorskip("numpy")
 
 from devicecore import cv  # noqa: E402 - it imports torch
 from devicecore.cv import catalog  # noqa: E402 - like it
+from devicecore.cv.environment import environment  # noqa: E402 - like them
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 INTEGERS = ["uint8", "int8", "uint16", "int16"]
@@ -36,8 +37,12 @@ def test_powers_of_integers(
     dtype: str, height: int, width: int, count: int, power: int, shift: int
 ) -> None:
     picture = image(height, width, count, dtype)
-    assert compare("pow", picture, power) == "exact"
-    assert compare("pow", picture >> min(shift, np.iinfo(dtype).bits - 3), float(power)) == "exact"
+    # Without AVX2, products that do not fit uint16 depend on their place in the row.
+    is_known = dtype != "uint16" or power != 2 or environment().has_fma
+    expected = "exact" if is_known else "host"
+    assert compare("pow", picture, power) == expected
+    dull = picture >> min(shift, np.iinfo(dtype).bits - 3)
+    assert compare("pow", dull, float(power)) == expected
 
 
 @pytest.mark.usefixtures("ipp")
