@@ -119,6 +119,7 @@ TRITON: Mapping[str, str] = {
     "medianBlur": "ranking",
     "min": "pointwise",
     "morphologyEx": "morphology",
+    "pyrDown": "pyramids",
     "sepFilter2D": "filtering",
     "subtract": "pointwise",
     "threshold": "pointwise",

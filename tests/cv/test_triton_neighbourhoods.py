@@ -103,3 +103,13 @@ check("GaussianBlur", np.full((16, 90), 255, np.uint8), (31, 29), 5)
 check("GaussianBlur", chance.integers(0, 256, (20, 40, 3), np.uint8), (0, 0), 2.2)
 """
     assert len(interpreted(COMMON + code)) >= 8
+
+
+def test_pyramids() -> None:
+    code = """
+for image in images(6):
+    for border in (cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT):
+        check("pyrDown", image, borderType=border)
+check("pyrDown", np.full((5, 301, 3), 255, np.uint8))
+"""
+    assert len(interpreted(COMMON + code)) >= 7
