@@ -110,6 +110,8 @@ def test_pyramids() -> None:
 for image in images(6):
     for border in (cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT):
         check("pyrDown", image, borderType=border)
-check("pyrDown", np.full((5, 301, 3), 255, np.uint8))
+check("pyrDown", np.full((5, 361, 3), 255, np.uint8))
+check("pyrDown", chance.integers(0, 256, (19, 1100), np.uint8))  # with programs that see no border
+check("pyrDown", chance.integers(0, 256, (9, 500, 3), np.uint8))
 """
-    assert len(interpreted(COMMON + code)) >= 7
+    assert len(interpreted(COMMON + code)) >= 9
