@@ -64,7 +64,7 @@ def strips(
 
     @functools.lru_cache(maxsize=16)
     def launch(images: int, device: torch.device) -> Launch:
-        own = {"NATIVE": _compares_halves(device)} if natively else {}
+        own = {"NATIVE": compares_halves(device)} if natively else {}
         arguments = (src.height, length, words, inner, ends, *rest(device))
         grid = (columns, count, images)
         return Launch(kernel, grid, arguments, {**constants, **own, **common}, _WARPS)
@@ -88,7 +88,8 @@ def example(channels: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return chance.integers(0, 256, (ROWS, -(-width // channels) & -_WORD, channels), np.uint8)
 
 
-def _compares_halves(device: torch.device) -> bool:
+def compares_halves(device: torch.device) -> bool:
+    """Return whether a card compares both halves of words by one instruction."""
     if device.type != "cuda" or torch.version.hip is not None:
         return False
     return torch.cuda.get_device_capability(device) >= _HALVES
