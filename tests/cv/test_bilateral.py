@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,14 +19,6 @@ BORDERS = [
     cv2.BORDER_REFLECT_101,
 ]
 sigmas = st.floats(0.5, 200)
-
-
-@pytest.fixture(params=[True, False], ids=["ipp", "without"])
-def ipp(request: Any) -> Any:
-    before = cv2.ipp.useIPP()
-    cv2.ipp.setUseIPP(request.param)
-    yield
-    cv2.ipp.setUseIPP(before)
 
 
 @pytest.mark.usefixtures("ipp")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,14 +17,6 @@ from tests.cv.differential import compare, image, photo  # noqa: E402 - it impor
 sizes = st.tuples(st.integers(1, 90), st.integers(1, 90))
 DEPTHS = [-1, cv2.CV_8U, cv2.CV_32S, cv2.CV_32F, cv2.CV_64F]
 KINDS = ["SUM", "AVG", "MAX", "MIN", "SUM2"]
-
-
-@pytest.fixture(params=[True, False], ids=["ipp", "without"])
-def ipp(request: Any) -> Any:
-    before = cv2.ipp.useIPP()
-    cv2.ipp.setUseIPP(request.param)
-    yield
-    cv2.ipp.setUseIPP(before)
 
 
 @pytest.mark.usefixtures("ipp")

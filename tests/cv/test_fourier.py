@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,14 +14,6 @@ from tests.cv.differential import compare, image, photo  # noqa: E402 - it impor
 
 sizes = st.integers(1, 60)
 COMPLEX, REAL, ROWS = cv2.DFT_COMPLEX_OUTPUT, cv2.DFT_REAL_OUTPUT, cv2.DFT_ROWS
-
-
-@pytest.fixture(params=[True, False], ids=["ipp", "without"])
-def ipp(request: Any) -> Any:
-    before = cv2.ipp.useIPP()
-    cv2.ipp.setUseIPP(request.param)
-    yield
-    cv2.ipp.setUseIPP(before)
 
 
 @pytest.mark.usefixtures("ipp")

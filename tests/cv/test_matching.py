@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,14 +15,6 @@ from tests.cv.differential import compare, image, photo  # noqa: E402 - it impor
 
 KINDS = ["CCORR", "CCORR_NORMED", "SQDIFF", "SQDIFF_NORMED", "CCOEFF", "CCOEFF_NORMED"]
 sizes = st.integers(1, 40)
-
-
-@pytest.fixture(params=[True, False], ids=["ipp", "without"])
-def ipp(request: Any) -> Any:
-    before = cv2.ipp.useIPP()
-    cv2.ipp.setUseIPP(request.param)
-    yield
-    cv2.ipp.setUseIPP(before)
 
 
 @pytest.mark.usefixtures("ipp")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,14 +17,6 @@ from tests.cv.differential import compare, image, photo  # noqa: E402 - it impor
 INTEGERS = ["uint8", "int8", "uint16", "int16"]
 KINDS = ["INF", "L1", "L2"]
 sizes = st.tuples(st.integers(1, 90), st.integers(1, 90))
-
-
-@pytest.fixture(params=[True, False], ids=["ipp", "without"])
-def ipp(request: Any) -> Any:
-    before = cv2.ipp.useIPP()
-    cv2.ipp.setUseIPP(request.param)
-    yield
-    cv2.ipp.setUseIPP(before)
 
 
 def promised(kind: str, dtype: str) -> str:

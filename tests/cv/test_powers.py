@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,14 +19,6 @@ INTEGERS = ["uint8", "int8", "uint16", "int16"]
 FLOATS = ["float32", "float64"]
 sizes = st.integers(1, 40)
 channels = st.integers(0, 4)
-
-
-@pytest.fixture(params=[True, False], ids=["ipp", "without"])
-def ipp(request: Any) -> Any:
-    before = cv2.ipp.useIPP()
-    cv2.ipp.setUseIPP(request.param)
-    yield
-    cv2.ipp.setUseIPP(before)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
