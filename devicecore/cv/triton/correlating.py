@@ -8,7 +8,7 @@ import cv2
 import torch
 
 from devicecore.cv.triton.kernels import sums as kernels
-from devicecore.cv.triton.strips import strips
+from devicecore.cv.triton.strips import fits, strips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,11 +45,7 @@ def correlated(
     """
     kind, number, added = finish
     room = max(area.left, area.width - 1 - area.left), max(area.top, area.height - 1 - area.top)
-    if (
-        src.dtype != "uint8"
-        or border_type not in BORDERS
-        or max(area.width, area.height) > _LARGEST
-    ):
+    if not fits(src) or border_type not in BORDERS or max(area.width, area.height) > _LARGEST:
         return None
     if any(far >= length for far, length in zip(room, src.size, strict=True)):
         return None

@@ -14,7 +14,7 @@ from devicecore.cv.ops.windows import Window, window
 from devicecore.cv.plan import Plan
 from devicecore.cv.triton import pointwise
 from devicecore.cv.triton.kernels import morphology as kernels
-from devicecore.cv.triton.strips import example, strips
+from devicecore.cv.triton.strips import example, fits, strips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ def _operation(name: str, *, is_greatest: bool) -> Operation:
         **kwargs: Any,
     ) -> Plan | None:
         plan = known.planner(src, kernel, dst, anchor, iterations, borderType, *args, **kwargs)
-        if plan is None or src.dtype != "uint8" or args or kwargs:  # a border's value
+        if plan is None or not fits(src) or args or kwargs:  # a border's value
             return None
         element = _element(kernel, anchor, iterations, borderType)
         return None if element is None else Plan(_extremes(src, element, is_greatest=is_greatest))
@@ -81,7 +81,7 @@ def _combined(
     known = morphology.morphologyEx.planner
     plan = known(src, op, kernel, dst, anchor, iterations, borderType, *args, **kwargs)
     difference = pointwise.subtract.planner(src, src)
-    if plan is None or difference is None or args or kwargs:
+    if plan is None or difference is None or not fits(src) or args or kwargs:
         return None
     element = _element(kernel, anchor, iterations, borderType)
     if element is None:

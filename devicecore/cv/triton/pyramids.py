@@ -15,6 +15,7 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.triton.correlating import BORDERS
 from devicecore.cv.triton.kernels import pyramids as kernels
 from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.strips import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ def _plan(
     borderType: int = cv2.BORDER_DEFAULT,
 ) -> Plan | None:
     plan = pyramids.pyrDown.planner(src, dst, dstsize, borderType)
-    if plan is None or src.dtype != "uint8" or borderType not in BORDERS:
+    if plan is None or not fits(src) or borderType not in BORDERS:
         return None
     if min(src.size) <= _REACH:
         return None

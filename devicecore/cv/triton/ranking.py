@@ -9,7 +9,7 @@ from devicecore.cv.operation import Operation
 from devicecore.cv.ops import smoothing
 from devicecore.cv.plan import Plan
 from devicecore.cv.triton.kernels import ranking as kernels
-from devicecore.cv.triton.strips import example, strips
+from devicecore.cv.triton.strips import example, fits, strips
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
 @functools.wraps(smoothing.medianBlur.planner)
 def _plan(src: Image, ksize: int, dst: Any = None) -> Plan | None:
     plan = smoothing.medianBlur.planner(src, ksize, dst)
-    if plan is None or ksize != _SIZE or src.dtype != "uint8":
+    if plan is None or ksize != _SIZE or not fits(src):
         return None
     sides = src.channels, src.channels
     return Plan(strips(kernels.median, src, sides, _SIZE, {}, natively=True))

@@ -16,7 +16,7 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.triton.correlating import BORDERS, correlated
 from devicecore.cv.triton.kernels import smoothing as kernels
 from devicecore.cv.triton.launching import Launch, current
-from devicecore.cv.triton.strips import example, strips
+from devicecore.cv.triton.strips import example, fits, strips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ def _plan(
     hint: int = 0,
 ) -> Plan | None:
     known = smoothing.GaussianBlur.planner(src, ksize, sigmaX, dst, sigmaY, borderType, hint)
-    if known is None or src.dtype != "uint8" or borderType not in BORDERS:
+    if known is None or not fits(src) or borderType not in BORDERS:
         return None
     weights = smoothing.gaussian_weights(src, ksize, (sigmaX, sigmaY), borderType)
     if weights is None or max(map(len, weights)) == 1 or max(map(len, weights)) > _WIDEST:

@@ -20,8 +20,14 @@ _WARPS = 4
 # Programs of taller windows have half of the rows, as it takes long to compile them.
 _SHORT = 3
 _WORD = 4
+_MOST_BYTES = 1 << 30
 # From this capability on, CUDA cards compare two halves of a word by one instruction.
 _HALVES = (9, 0)
+
+
+def fits(src: Image) -> bool:
+    """Return whether images are of bytes whose places have 32 bits."""
+    return src.dtype == "uint8" and src.pixels * src.channels <= _MOST_BYTES
 
 
 def strips(
