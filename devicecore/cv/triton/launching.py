@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
+# What all drivers have, Triton's types do not know of.
+_driver: Any = driver
 # Triton compiles a kernel for pointers that are so aligned, and another one for all others.
 _ALIGNMENT = 16
 
@@ -55,7 +57,7 @@ class Launch:
         launcher = self._launchers.get(key)
         if launcher is not None:
             # Of a tensor, the handle asks for the address and whether it is the card's.
-            launcher(*addresses, *self._all, stream=driver.active.get_current_stream(index))
+            launcher(*addresses, *self._all, stream=_driver.active.get_current_stream(index))
             return
         # Products and sums are fused where a kernel says so, and nowhere else.
         options = {"num_warps": self._warps, "enable_fp_fusion": False}
