@@ -13,7 +13,8 @@ from tests.cv.test_triton import interpreted
 START = """
 import cv2, numpy as np, torch
 from tests.cv.differential import compare, image
-import tests.cv.interpreting
+from tests.cv.interpreting import watch
+watch()
 torch.cuda.current_device = lambda: None  # as the index of the host
 chance = np.random.default_rng(1)
 def random_image(channels, most=40):
@@ -125,7 +126,42 @@ for channels in (1, 3, 4):
 print(channels)
 """
 
+BATCHES = """
+from devicecore.cv import catalog
+from devicecore.cv.results import of_batch
+def check_batch(name, images, *args, **kwargs):
+    operation = catalog.find(name, "triton")
+    found = of_batch(operation.run(None, images, *args, **kwargs))
+    maps = (each.numpy() if isinstance(each, torch.Tensor) else each for each in args)
+    given = list(maps)
+    for own, picture in zip(found, images.numpy(), strict=True):
+        wanted = getattr(cv2, name)(np.ascontiguousarray(picture), *given, **kwargs)
+        assert np.array_equal(np.squeeze(own), np.squeeze(wanted)), (name, args, kwargs)
+turn = cv2.getRotationMatrix2D((5, 4), 20, 0.9)
+maps = torch.from_numpy(chance.uniform(-3, 12, (8, 9, 2)).astype(np.float32))
+# One after the other; not beside one another in memory; and from a byte on that begins no word.
+for channels in (1, 3, 4):
+    whole = torch.from_numpy(image(3 * 8, 24, channels)).view(3, 8, 24, channels)
+    odd = torch.from_numpy(image(3, 4 * 7 * 9 * channels + 1, 1)).flatten()[1:]
+    odd = odd[: 3 * 7 * 9 * channels].view(3, 7, 9, channels)
+    for images in (whole[:, 1::2, 2:], whole, odd):
+        check_batch("flip", images, 1)
+        check_batch("rotate", images, 0)
+        check_batch("copyMakeBorder", images, 1, 2, 3, 2, 4)
+        check_batch("resize", images, (10, 6))
+        check_batch("resize", images, (4, 2), interpolation=cv2.INTER_AREA)
+        check_batch("resize", images, (20, 9), interpolation=cv2.INTER_NEAREST)
+        check_batch("warpAffine", images, turn, (9, 8))
+        check_batch("remap", images, maps, None, cv2.INTER_LINEAR)
+        check_batch("LUT", images, np.arange(256, dtype=np.uint8)[::-1].copy())
+        if channels == 3:
+            check_batch("cvtColor", images, cv2.COLOR_BGR2HSV)
+            check_batch("cvtColor", images, cv2.COLOR_HSV2BGR)
+            check_batch("extractChannel", images, 1)
+    print(channels)
+"""
 
-@pytest.mark.parametrize("code", [COLOURS, PLACES, PAIRS, SIZES, WARPS])
+
+@pytest.mark.parametrize("code", [COLOURS, PLACES, PAIRS, SIZES, WARPS, BATCHES])
 def test_against_opencv(code: str) -> None:
     assert interpreted(START + code)

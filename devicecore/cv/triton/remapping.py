@@ -27,12 +27,12 @@ _LARGEST = 1 << 31
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    yield from remapping.remap.examples()
     chance = np.random.default_rng(8)
-    for args, kwargs in remapping.remap.examples():
-        yield args, kwargs
-        for channels in (1, 4):
-            image = chance.integers(0, 256, (14, 19, channels), np.uint8)
-            yield (image, *args[1:]), kwargs
+    maps = chance.uniform(-3, 20, (9, 21, 2)).astype(np.float32)
+    for channels in (1, 4):
+        image = chance.integers(0, 256, (14, 19, channels), np.uint8)
+        yield (image, maps, None, cv2.INTER_LINEAR), {"borderValue": (9, 8, 7, 6)}
 
 
 @functools.wraps(remapping.remap.planner)
