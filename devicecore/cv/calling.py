@@ -13,7 +13,7 @@ from devicecore.cv import batches, catalog, results
 from devicecore.cv.native import native_kernel, original
 from devicecore.cv.plan import BATCH_AXES
 from devicecore.cv.policy import DEFAULT, current_policy
-from devicecore.cv.repeats import Repeat, repeats_of
+from devicecore.cv.repeats import repeats_of
 from devicecore.errors import NoKernelError, ScopeError
 from devicecore.ledger import default_ledger
 from devicecore.runtime import default_runtime, host_cpu
@@ -53,7 +53,7 @@ def function(name: str) -> Callable[..., Any]:
             if args and _is_tensor(args[0]):
                 repeat = known.find(policy, device, args, kwargs)
                 if repeat is not None:
-                    return repeat.compute(*args[: repeat.count])
+                    return repeat.compute(args)
             return _dispatched(name, device, args, kwargs)
 
     wrapped = functools.wraps(original(name))(call)
@@ -169,12 +169,11 @@ def _computed(
     operation, plan = choice.operation, choice.plan
     images = operation.images_in(args, kwargs)
     destination = operation.destination(args, kwargs)
-    repeat = Repeat(device, plan, len(images))
     if _is_tensor(images[0]):
         if destination is None:
-            repeats_of[name].remember(policy, args, kwargs, images, repeat)
-        return results.into(destination, repeat.compute(*images))
-    result = repeat.compute(*[as_tensor(each, device) for each in images])
+            repeats_of[name].remember(policy, args, kwargs, images, device, plan)
+        return results.into(destination, device.compute(plan.kernel, *images))
+    result = device.compute(plan.kernel, *[as_tensor(each, device) for each in images])
     if images[0].ndim == BATCH_AXES:
         return results.of_batch(result, plan.finish)
     return results.into(destination, results.on_host(result, plan.finish))

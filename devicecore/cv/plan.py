@@ -46,6 +46,10 @@ class Plan:
         result = self.run(*map(_with_all_axes, images))
         return result if images[0].ndim == BATCH_AXES else first(result)
 
+    def kernel(self, _device: object, /, *images: Any) -> Any:
+        """Do the same as `compute`, where a device calls it."""
+        return self.compute(*images)
+
 
 def _with_all_axes(tensor: Any) -> Any:
     if tensor.ndim == BATCH_AXES:

@@ -33,19 +33,16 @@ class Repeat:
     Attributes:
         device: Where they are.
         plan: How it is computed.
-        count: How many of the first arguments are the images.
+        places: Which of the arguments are the images.
     """
 
     device: Device
     plan: Plan
-    count: int
+    places: tuple[int, ...]
 
-    def compute(self, *images: Any) -> Any:
+    def compute(self, args: Sequence[Any]) -> Any:
         """Compute a call of that kind."""
-        return self.device.compute(self._run, *images)
-
-    def _run(self, _device: object, /, *images: Any) -> Any:
-        return self.plan.compute(*images)
+        return self.device.compute(self.plan.kernel, *[args[place] for place in self.places])
 
 
 class Repeats:
@@ -81,19 +78,22 @@ class Repeats:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         images: Sequence[Any],
-        repeat: Repeat,
+        device: Device,
+        plan: Plan,
     ) -> None:
-        """Compute such calls as *repeat* from now on, where they can be told by their kind.
+        """Compute such calls in the same way from now on, where they can be told by their kind.
 
         Args:
             policy: What the caller allows.
             args: The arguments.
             kwargs: More of them.
-            images: Those that are images, of which there is none in a list.
-            repeat: How this call is computed.
+            images: Those that are images.
+            device: Where they are.
+            plan: How this call is computed.
         """
-        are_first = len(images) <= len(args) and all(map(operator.is_, images, args))
-        if not are_first or any(type(each) is not type(args[0]) for each in images):
+        places = tuple(place for place, value in enumerate(args) if type(value) is type(args[0]))
+        found = [args[place] for place in places]
+        if len(found) != len(images) or not all(map(operator.is_, found, images)):
             return
         try:
             key = _key(policy, args, kwargs)
@@ -101,7 +101,7 @@ class Repeats:
             return
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[key] = repeat
+        self._known[key] = Repeat(device, plan, places)
 
 
 def _key(policy: Policy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:

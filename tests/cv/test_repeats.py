@@ -32,10 +32,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         entries.append(repeat is not None)
         return repeat
 
-    repeats_of.clear()
-    cv.calling.function.cache_clear()
-    for name in ("flip", "add", "resize", "divide", "merge"):
-        vars(cv).pop(name, None)
+    for each in repeats_of.values():
+        each._known.clear()
     monkeypatch.setattr(Repeats, "find", watched)
     return entries
 
@@ -44,6 +42,7 @@ CALLS: dict[str, tuple[Callable[..., Any], list[bool]]] = {
     "flip": (lambda m, x: m.flip(x, 1), [False, True]),
     "a name": (lambda m, x: m.flip(x, flipCode=1), [False, True]),
     "two images": (lambda m, x: m.add(x, x), [False, True]),
+    "numbers between": (lambda m, x: m.addWeighted(x, 0.7, x, 0.3, 2.5), [False, True]),
     "a tuple": (lambda m, x: m.resize(x, (20, 15)), [False, True]),
     "a plane": (lambda m, x: m.flip(x[..., 0], 1), [False, True]),
     # These are told apart in the long way.
