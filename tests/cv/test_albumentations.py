@@ -19,7 +19,7 @@ A = pytest.importorskip("albumentations")
 
 from benchmarks import albumentations_suite  # noqa: E402 - it imports cv2
 from benchmarks.intercepting import intercepted  # noqa: E402 - it imports torch
-from tests.cv.differential import photo  # noqa: E402 - it imports torch
+from tests.cv.differential import IS_OLD, photo  # noqa: E402 - it imports torch
 
 PIPELINES: dict[str, list[Any]] = {
     "classification": [
@@ -72,7 +72,7 @@ def test_the_same_images(name: str) -> None:
         assert one.dtype == wanted.dtype
         assert np.abs(one.astype(float) - wanted).max() <= (1 if one.dtype == np.uint8 else 1e-4)
     exact = sum(count for (_, promise), count in tally.promises.items() if promise == "exact")
-    assert exact >= 0.8 * sum(tally.promises.values())
+    assert IS_OLD or exact >= 0.8 * sum(tally.promises.values())
     assert vars(cv2)["resize"] is cv2.resize
 
 
