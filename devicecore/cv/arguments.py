@@ -24,6 +24,22 @@ def whole(value: Any) -> int:
     return int(value)
 
 
+def is_number(value: Any, kind: str) -> bool:
+    """Return whether kernels may read *value* as OpenCV does.
+
+    Args:
+        value: An argument.
+        kind: ``"int"``, ``"float"`` or ``"bool"``: what the parameter is.
+    """
+    if kind == "bool":
+        return isinstance(value, bool)
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if kind == "int":
+        return isinstance(value, (int, np.integer)) and abs(int(value)) <= _LARGEST_INT
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
 def size(value: Any) -> tuple[int, int]:
     """Return a width and a height.
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from devicecore.cv.plan import BATCH_AXES
+from devicecore.cv.image import BATCH_AXES
+from devicecore.cv.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,21 +55,35 @@ def stacked(
 ) -> list[tuple[list[int], Call]]:
     """Return calls for whole batches of images of one size, each with the positions of its images.
 
+    Calls whose other arguments differ, or are no part of a kind, are not put together.
+
     Args:
-        found: A call for each image, which differ in their images only.
+        found: A call for each image.
         images_in: Returns the images of a call.
         replaced: Returns a call with others in their place.
     """
     positions: defaultdict[Any, list[int]] = defaultdict(list)
     images = [images_in(*each) for each in found]
     for index, own in enumerate(images):
-        positions[tuple((tuple(each.shape), str(each.dtype)) for each in own)].append(index)
+        sizes = tuple((tuple(each.shape), str(each.dtype)) for each in own)
+        positions[sizes, _rest(found[index], replaced, index)].append(index)
     batches = []
     for members in positions.values():
         columns = iter(zip(*(images[index] for index in members), strict=True))
         args, kwargs = replaced(*found[members[0]], lambda _: _stack(next(columns)))  # noqa: B023 - called at once
         batches.append((members, (tuple(args), kwargs)))
     return batches
+
+
+def _rest(call: Call, replaced: Callable[..., Any], index: int) -> Any:
+    """Return the kind of a call's other arguments, or what no other call has."""
+    try:
+        args, kwargs = replaced(*call, lambda _: None)
+        kind = (kind_of(args), kind_of(tuple(kwargs.items())))
+        hash(kind)
+    except TypeError:
+        return index
+    return kind
 
 
 def apart(results: Any) -> list[Any]:

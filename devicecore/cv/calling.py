@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.cv import batches, catalog, results
+from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.native import native_kernel, original
-from devicecore.cv.plan import BATCH_AXES
 from devicecore.cv.policy import DEFAULT, current_policy
 from devicecore.cv.repeats import repeats_of
 from devicecore.errors import NoKernelError, ScopeError
@@ -93,7 +93,7 @@ def _first_image(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, A
 def _by_size(name: str, compute: Callable[..., Any], found: Sequence[batches.Call]) -> list[Any]:
     """Compute calls for images of any sizes, all those of one size at once."""
     operation = catalog.find(name, "torch")
-    if operation is None:
+    if operation is None or any(operation.destination(*each) is not None for each in found):
         return [compute(name, *each) for each in found]
     results: list[Any] = [None] * len(found)
     for positions, whole in batches.stacked(found, operation.images_in, operation.replaced):
@@ -174,9 +174,9 @@ def _computed(
             repeats_of[name].remember(policy, args, kwargs, images, device, plan)
         return results.into(destination, device.compute(plan.kernel, *images))
     result = device.compute(plan.kernel, *[as_tensor(each, device) for each in images])
-    if images[0].ndim == BATCH_AXES:
-        return results.of_batch(result, plan.finish)
-    return results.into(destination, results.on_host(result, plan.finish))
+    is_batch = images[0].ndim == BATCH_AXES
+    finished = (results.of_batch if is_batch else results.on_host)(result, plan.finish)
+    return results.into(destination, finished)
 
 
 def _without_kernel(

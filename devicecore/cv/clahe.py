@@ -36,6 +36,8 @@ class CLAHE:
         return function("CLAHE_apply")(src, limit, grid, shift, dst)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # such as what copies ask for before there are settings
+            raise AttributeError(name)
         return getattr(self._settings, name)
 
 

@@ -22,12 +22,14 @@ class Environment:
         uses_ipp: Whether functions that have a variant of Intel's IPP use it.
         has_fma: Whether float arithmetic is fused, as with AVX2.
         machine: The architecture, such as ``"x86_64"``.
+        is_inexact: Whether IPP may also be used where it gives other values than OpenCV.
     """
 
     version: tuple[int, int]
     uses_ipp: bool
     has_fma: bool
     machine: str
+    is_inexact: bool = False
 
     @property
     def has_float_warps(self) -> bool:
@@ -50,12 +52,12 @@ class Environment:
 
 
 def environment() -> Environment:
-    """Return what holds now; `cv2.ipp.setUseIPP` and `cv2.setUseOptimized` change it."""
+    """Return what holds now; `cv2.setUseOptimized` and functions of `cv2.ipp` change it."""
     fma = cv2.checkHardwareSupport(_AVX2) and cv2.checkHardwareSupport(_FMA3)
-    return _environment(cv2.ipp.useIPP(), fma)
+    return _environment(cv2.ipp.useIPP(), fma, cv2.ipp.useIPP_NotExact())
 
 
 @cache
-def _environment(uses_ipp: bool, has_fma: bool) -> Environment:
+def _environment(uses_ipp: bool, has_fma: bool, is_inexact: bool) -> Environment:
     major, minor = map(int, cv2.__version__.split(".")[:2])
-    return Environment((major, minor), uses_ipp, has_fma, platform.machine())
+    return Environment((major, minor), uses_ipp, has_fma, platform.machine(), is_inexact)

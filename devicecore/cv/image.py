@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# Of a batch of images.
+BATCH_AXES = 4
+
+
 @frozen
 class Image:
     """The size and the type of an image, of a plane, or of an array beside them.
@@ -74,8 +78,11 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
         images: Those that are read.
 
     Raises:
-        ValueError: It overlaps with an operand without being one.
+        ValueError: It overlaps with an operand without being one, or OpenCV cannot write there.
     """
+    if isinstance(destination, np.ndarray) and not _is_writable(destination):
+        msg = "OpenCV does not write there"
+        raise ValueError(msg)
     own = (_where(destination), destination.dtype)
     for image in images:
         if (_where(image), image.dtype) == own:
@@ -84,6 +91,15 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
             msg = "the result overlaps with an operand"
             raise ValueError(msg)
     return Place(is_operand=False, is_continuous=_is_continuous(destination))
+
+
+def _is_writable(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether OpenCV writes into an array: whole rows of pixels, one below the other."""
+    image = array if array.ndim < BATCH_AXES else array[0]
+    pixel = image.itemsize * (image.shape[2] if image.ndim == 3 else 1)
+    wanted = (pixel, image.itemsize)[: image.ndim - 1]
+    row = pixel * image.shape[1] if image.ndim > 1 else pixel
+    return bool(array.flags.writeable and image.strides[1:] == wanted and image.strides[0] >= row)
 
 
 def _where(image: Any) -> tuple[int, Any]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import Factory, field, frozen
 
+from devicecore.cv.arguments import is_number
 from devicecore.cv.environment import environment
 from devicecore.cv.image import Image, image_of, place_of
 from devicecore.cv.kinds import kind_of
+from devicecore.cv.plan import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 # A plan is kept for each kind of call; with more kinds than this, all are made anew.
 _MOST_PLANS = 1024
 _UNKNOWN = object()
+# Annotations of parameters that are single numbers.
+_NUMBERS = frozenset({"bool", "float", "int"})
 # Of an image or of a batch.
 _IMAGE_AXES = (2, 3, 4)
 
@@ -49,10 +53,18 @@ class Operation:
     _places: tuple[tuple[int, str], ...] = field(
         init=False, repr=False, default=Factory(lambda self: self._find_places(), True)
     )
+    _numbers: dict[str, str] = field(
+        init=False, repr=False, default=Factory(lambda self: self._find_numbers(), True)
+    )
     _plans: dict[Any, Plan | None] = field(init=False, factory=dict, repr=False)
 
     def _find_places(self) -> tuple[tuple[int, str], ...]:
         return tuple((self.parameters.index(name), name) for name in self.images)
+
+    def _find_numbers(self) -> dict[str, str]:
+        """Return the parameters that are single numbers, and of which kind."""
+        parameters = signature(self.planner).parameters.values()
+        return {each.name: each.annotation for each in parameters if each.annotation in _NUMBERS}
 
     def destination(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the argument that the result is to be written into, or None."""
@@ -111,8 +123,10 @@ class Operation:
 
     def _place(self, args: list[Any], kwargs: dict[str, Any], images: Sequence[Any]) -> None:
         """Put what matters of the place for the result where the caller gave one."""
-        given = self.destination(args, kwargs)
-        if getattr(given, "ndim", 0) and images:
+        given = None if "dst" in self.images else self.destination(args, kwargs)
+        if given is not None and not getattr(given, "ndim", 0):
+            raise ValueError(given)
+        if given is not None and images:
             index = self.parameters.index("dst")
             place = place_of(given, images)
             if index < len(args):
@@ -121,16 +135,25 @@ class Operation:
                 kwargs["dst"] = place
 
     def _made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+        if (
+            environment().is_inexact
+        ):  # OpenCV then takes variants of Intel's IPP that it does not list
+            return None
         # Of empty images, and of calls that make no sense, OpenCV has its own words.
         images = _images_among([*args, *kwargs.values()])
         if not all(each.pixels and environment().knows(each.dtype) for each in images):
             return None
         if not _is_of_images(args[0] if args else kwargs.get(self.images[0])):
             return None
+        numbers = [*zip(self.parameters, args, strict=False), *kwargs.items()]
+        kinds = self._numbers
+        if not all(is_number(value, kinds[name]) for name, value in numbers if name in kinds):
+            return None
         try:
-            return self.planner(*args, **kwargs)
+            found = self.planner(*args, **kwargs)
         except (TypeError, ValueError, ArithmeticError):
             return None
+        return in_parts(found) if found is not None and self.label == "triton" else found
 
     def run(self, _device: object, /, *args: Any, **kwargs: Any) -> Any:
         """Compute a call whose images are tensors on one device; this is what kernels do."""

@@ -57,7 +57,10 @@ class Step:
         operation = catalog.find(self.name, "torch")
         if operation is None:
             return None
-        bound = signature(operation.planner).bind(None, *self.args, **self.keywords)
+        try:
+            bound = signature(operation.planner).bind(None, *self.args, **self.keywords)
+        except TypeError:  # for OpenCV to judge, when it is called
+            return None
         bound.apply_defaults()
         return bound.arguments
 
@@ -132,6 +135,9 @@ class Pipeline:
             ScopeError: A tensor is on another device than the scope names.
         """
         is_list = isinstance(images, (list, tuple))
+        if is_list and not images:
+            msg = "a list of images has at least one"
+            raise ValueError(msg)
         first = images[0] if is_list else images
         if self._fused is not None and (first.ndim > 2 and first.shape[-1] == 3):
             return preprocess(images, mode="stretch", **self._fused, **self._named)
@@ -184,7 +190,9 @@ def _fused(steps: Sequence[Step]) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {}
     for step in steps:
-        arguments = step.arguments() or {}
+        arguments = step.arguments()
+        if arguments is None or arguments["dst"] is not None:
+            return None
         match step.name, arguments:
             case (
                 "resize",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, get_args
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.results import first
 from devicecore.kernels import Exactness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BATCH_AXES = 4
+# Images of a batch that one launch of a kernel is for.
+MOST_AT_ONCE = 8192
 # From the same values to about the same.
 PROMISES: tuple[Exactness, ...] = get_args(Exactness)
 
@@ -51,7 +54,33 @@ class Plan:
         return self.compute(*images)
 
 
+def in_parts(plan: Plan) -> Plan:
+    """Return a plan that computes long batches in parts: grids of programs are not so long."""
+    whole = plan.run
+
+    def run(*images: Any) -> Any:
+        count = max(each.shape[0] for each in images)
+        if count <= MOST_AT_ONCE:
+            return whole(*images)
+        parts = [
+            whole(*[each[at : at + MOST_AT_ONCE] if len(each) > 1 else each for each in images])
+            for at in range(0, count, MOST_AT_ONCE)
+        ]
+        return _joined(parts)
+
+    return evolve(plan, run=run)
+
+
+def _joined(parts: list[Any]) -> Any:
+    if isinstance(parts[0], (tuple, list)):
+        return type(parts[0])(map(_joined, map(list, zip(*parts, strict=True))))
+    torch = sys.modules["torch"]
+    return torch.cat(parts)
+
+
 def _with_all_axes(tensor: Any) -> Any:
+    if tensor.requires_grad:  # kernels of ours are no part of a graph
+        tensor = tensor.detach()
     if tensor.ndim == BATCH_AXES:
         return tensor
     return tensor[None, :, :, None] if tensor.ndim == 2 else tensor.unsqueeze(0)

@@ -11,7 +11,7 @@ import torch
 
 from devicecore.cv import batches, catalog
 from devicecore.cv.calling import device_for, function
-from devicecore.cv.plan import BATCH_AXES
+from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.policy import current_policy, using
 from devicecore.cv.quarantine import quarantine_reason
 from devicecore.cv.recipe import Layout, Recipe, normalised_bytes

@@ -59,10 +59,22 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def into(destination: Any, result: Any) -> Any:
-    """Return *destination* with the result in it, if it is of its kind, as OpenCV does."""
+    """Return *destination* with the result in it, if it is of its kind, as OpenCV does.
+
+    Raises:
+        TypeError: One of them is an array, and the other a tensor.
+    """
+    if isinstance(destination, np.ndarray) != isinstance(result, np.ndarray) and (
+        hasattr(destination, "ndim") and hasattr(result, "ndim")
+    ):
+        msg = (
+            "the place for the result is an array where the images are, and a tensor where they are"
+        )
+        raise TypeError(msg)
     shape, wanted = getattr(destination, "shape", None), getattr(result, "shape", ())
     is_plane = len(wanted) == 2 and shape == (*wanted, 1)
     if not (is_plane or shape == wanted) or destination.dtype != result.dtype:
         return result
-    destination[...] = result[..., None] if is_plane else result
+    place = destination.detach() if hasattr(destination, "detach") else destination
+    place[...] = result[..., None] if is_plane else result
     return destination

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from devicecore.cv.image import Image
 
 
+# Pixels; there is hardly memory for more.
+_WIDEST = 1 << 16
+
+
 def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield small calls of every kind."""
     image = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
@@ -44,7 +48,7 @@ def copyMakeBorder(
     border = whole(borderType) & ~cv2.BORDER_ISOLATED
     if src.dtype not in MOVABLE or border not in BORDERS or not src.pixels:
         return None
-    if min(above, below, before, after) < 0:
+    if min(above, below, before, after) < 0 or max(above, below, before, after) > _WIDEST:
         return None
     # Also of other borders, OpenCV reads the value.
     values = constant(value, min(src.channels, 4), src.dtype)

@@ -29,6 +29,7 @@ _TYPES = frozenset({"uint8", "uint16", "int16", "float32", "float64"})
 # What OpenCV takes for "a border that changes nothing".
 _NO_VALUE = (sys.float_info.max,) * 4
 _LARGEST_KERNEL = 127
+_LARGEST_GROWN = 2047  # by iterations
 
 
 def _kernels() -> Iterator[Any]:
@@ -142,7 +143,8 @@ def _element(
     if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 2:
         return None
     height, width = array.shape
-    if not array.any() or max(height, width) > _LARGEST_KERNEL:
+    largest = max(height, width)
+    if not array.any() or largest > _LARGEST_KERNEL or largest * iterations > _LARGEST_GROWN:
         return None
     area = window((width, height), anchor)
     is_rectangle = bool(array.all())

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from attrs import frozen
 
+from devicecore.cv.arguments import whole
 from devicecore.cv.ops.padding import padded
 
 if TYPE_CHECKING:
@@ -72,10 +73,8 @@ def pair(value: Any) -> tuple[int, int]:
     Raises:
         TypeError: They are something else.
     """
-    first, second = value
-    if not all(isinstance(each, (int, np.integer)) for each in (first, second)):
-        raise TypeError
-    return int(first), int(second)
+    first, second = map(whole, value)
+    return first, second
 
 
 def weighted(x: Tensor, axis: int, weights: Sequence[int]) -> Tensor:
