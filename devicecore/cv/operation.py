@@ -64,7 +64,8 @@ class Operation:
     def _find_numbers(self) -> dict[str, str]:
         """Return the parameters that are single numbers, and of which kind."""
         parameters = signature(self.planner).parameters.values()
-        return {each.name: each.annotation for each in parameters if each.annotation in _NUMBERS}
+        found = {each.name: each.annotation for each in parameters if each.annotation in _NUMBERS}
+        return found | {each.name: "bool" for each in parameters if type(each.default) is bool}
 
     def destination(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the argument that the result is to be written into, or None."""

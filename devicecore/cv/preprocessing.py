@@ -75,10 +75,13 @@ def preprocess(
         ValueError: An argument has no such meaning.
         ScopeError: A tensor is on another device than the scope names.
     """
+    if not getattr(images, "ndim", 0) and not batches.is_batch("preprocess", images):
+        msg = "there is no image to pre-process"
+        raise ValueError(msg)
     whole = getattr(images, "ndim", 0) == BATCH_AXES
     given: Sequence[Any] = images if whole or batches.is_batch("preprocess", images) else [images]
     recipe = _recipe(
-        size if isinstance(size, int) else tuple(size),
+        _size(size),
         mode,
         color,
         blur if blur is None or isinstance(blur, int) else tuple(blur),
@@ -101,7 +104,7 @@ def preprocess(
 
 @lru_cache(maxsize=256)
 def _recipe(
-    size: int | tuple[int, int],
+    size: tuple[int, int],
     mode: Mode,
     color: int | None,
     blur: int | tuple[int, int] | None,
@@ -114,12 +117,12 @@ def _recipe(
 ) -> Recipe:
     kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
     return Recipe(
-        canvas=(size, size) if isinstance(size, int) else (int(size[0]), int(size[1])),
+        canvas=size,
         mode=_one_of("mode", mode, placement.MODES),
-        border=border,
+        border=_byte(border),
         is_swapped=_is_swapped(color, channels),
         blur=(blur, blur) if isinstance(blur, int) else blur,
-        values=normalised_bytes(mean, std, channels, kind),
+        values=normalised_bytes(mean, _divisor(std), channels, kind),
         layout=_one_of("layout", layout, get_args(Layout)),
     )
 
@@ -197,7 +200,7 @@ def normalised(
     """Return images of bytes and of one size as the input of a network, as `preprocess` does."""
     channels = _channels(images)
     kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
-    values = normalised_bytes(_key(mean), _key(std), channels, kind)
+    values = normalised_bytes(_key(mean), _divisor(_key(std)), channels, kind)
     layout = _one_of("layout", layout, get_args(Layout))
     found = [each.view(*each.shape[:2], channels) for each in images]
     return torch.stack([_looked_up(each, values, layout) for each in found])
@@ -212,13 +215,47 @@ def _looked_up(image: torch.Tensor, values: Table, layout: Layout) -> torch.Tens
 def _channels(images: Sequence[Any]) -> int:
     kinds = {(image.shape[-1] if image.ndim > 2 else 1, image.dtype) for image in images}
     if len(kinds) != 1 or next(iter(kinds))[1] not in _BYTES:
-        msg = f"the images are bytes with the same number of channels, not {sorted(kinds, key=str)}"
+        msg = (
+            "the images are bytes with the same number of channels, all arrays or all tensors, not "
+            f"{sorted(kinds, key=str)}"
+        )
+        raise ValueError(msg)
+    if not all(min(image.shape) for image in images):
+        msg = "the images have pixels; there is one without"
         raise ValueError(msg)
     return int(next(iter(kinds))[0])
 
 
-def _key(values: float | Sequence[float]) -> float | tuple[float, ...]:
-    return values if isinstance(values, (int, float)) else tuple(map(float, values))
+def _key(values: Any) -> float | tuple[float, ...]:
+    found = (values,) if np.isscalar(values) else tuple(values)
+    numbers = [float(each) for each in found if isinstance(each, (int, float, np.number))]
+    if len(numbers) != len(found) or not np.isfinite(numbers).all():
+        msg = f"mean and std are numbers, one or one for each channel, not {values!r}"
+        raise ValueError(msg)
+    return numbers[0] if np.isscalar(values) else tuple(numbers)
+
+
+def _divisor(std: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    if not np.all(std):
+        msg = "std has no zeros, since it divides"
+        raise ValueError(msg)
+    return std
+
+
+def _size(value: Any) -> tuple[int, int]:
+    pair = [value, value] if isinstance(value, (int, np.integer)) else [*value]
+    is_whole = all(isinstance(each, (int, np.integer)) and each > 0 for each in pair)
+    if len(pair) != 2 or not is_whole:
+        msg = f"size is a width and a height in pixels, or one number for both, not {value!r}"
+        raise ValueError(msg)
+    return int(pair[0]), int(pair[1])
+
+
+def _byte(value: Any) -> int:
+    if not isinstance(value, (int, np.integer)) or not 0 <= value <= 255:
+        msg = f"border is a byte, not {value!r}"
+        raise ValueError(msg)
+    return int(value)
 
 
 def _is_swapped(color: int | None, channels: int) -> bool:

@@ -114,3 +114,33 @@ def test_images_of_other_types_or_of_several_kinds() -> None:
         cv.preprocess(image(8, 8, 3, "float32"), 4)
     with pytest.raises(ValueError, match="channels"):
         cv.preprocess([image(8, 8, 3), image(8, 8, 1)], 4)
+
+
+@pytest.mark.parametrize(
+    ("images", "size", "options", "words"),
+    [
+        ([], 8, {}, "no image"),
+        (None, 8, {}, "no image"),
+        ([image(9, 9), torch.from_numpy(image(9, 9))], 8, {}, "all arrays or all tensors"),
+        (np.zeros((0, 9, 3), np.uint8), 8, {}, "have pixels"),
+        (image(9, 9), 0, {}, "size is"),
+        (image(9, 9), (8.7, 8), {}, "size is"),
+        (image(9, 9), (8, 8, 8), {}, "size is"),
+        (image(9, 9), 8, {"border": 300}, "border is"),
+        (image(9, 9), 8, {"border": 1.5}, "border is"),
+        (image(9, 9), 8, {"std": 0}, "zeros"),
+        (image(9, 9), 8, {"std": (1, 0, 1)}, "zeros"),
+        (image(9, 9), 8, {"mean": "1"}, "mean and std"),
+        (image(9, 9), 8, {"mean": float("nan")}, "mean and std"),
+    ],
+    ids=range(13),
+)
+def test_arguments_without_meaning(images: Any, size: Any, options: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        cv.preprocess(images, size, **options)
+
+
+def test_numbers_of_numpy() -> None:
+    picture = image(9, 9)
+    found = cv.preprocess(picture, np.int64(8), mean=np.float32(0.5))  # type: ignore[arg-type]
+    assert torch.equal(found, cv.preprocess(picture, (8, 8), mean=0.5))
