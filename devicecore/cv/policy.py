@@ -55,7 +55,7 @@ def using(label: Label) -> Iterator[None]:
 
     Args:
         label: ``"native"`` for OpenCV on the host, ``"torch"``, ``"triton"``, or ``"kornia"`` for
-            kornia's own pixels, which are only `close`.
+            kornia's own pixels, which are only ``"close"``.
 
     Raises:
         ValueError: There is no such label.
