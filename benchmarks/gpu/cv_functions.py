@@ -10,7 +10,6 @@ a call is timed with one image.
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from functools import cache, partial
 from pathlib import Path
@@ -20,7 +19,7 @@ import cv2
 import numpy as np
 import torch
 
-from benchmarks.gpu.timing import copy_speed, host_s, median_s
+from benchmarks.gpu.timing import copy_speed, host_s, machine, median_s
 from devicecore import cv
 
 if TYPE_CHECKING:
@@ -158,13 +157,7 @@ def main() -> int:
     with cv.strict():
         table = measured(images, speed, peers, peer_images)
     result = {
-        "machine": {
-            "card": torch.cuda.get_device_name(DEVICE),
-            "torch": torch.__version__,
-            "opencv": cv2.__version__,
-            "python": platform.python_version(),
-            "commit": " ".join(sys.argv[2:]),
-        },
+        "machine": machine(DEVICE, " ".join(sys.argv[2:])),
         "memory, bytes/s": speed,
         "calls": table,
     }

@@ -9,7 +9,6 @@ OpenCV's first, and prints a short table last. The pipeline: frames of 1080 x 19
 from __future__ import annotations
 
 import json
-import platform
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ import cv2
 import numpy as np
 import torch
 
-from benchmarks.gpu.timing import copy_speed, median_s
+from benchmarks.gpu.timing import copy_speed, machine, median_s
 from devicecore import cv, device_scope
 
 if TYPE_CHECKING:
@@ -227,13 +226,7 @@ def main() -> int:
         "32 photos to letterboxes of 640, batches/s": ragged(),
     }
     result = {
-        "machine": {
-            "card": torch.cuda.get_device_name(DEVICE),
-            "torch": torch.__version__,
-            "opencv": cv2.__version__,
-            "python": platform.python_version(),
-            "commit": " ".join(sys.argv[2:]),
-        },
+        "machine": machine(DEVICE, " ".join(sys.argv[2:])),
         "differing values": wrong,
         "memory, bytes/s": speed,
         "memory limit, frames/s": limit,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import torch
 
 if TYPE_CHECKING:
@@ -37,6 +39,17 @@ def host_s(call: Callable[[], Any], calls: int = 100) -> float:
     found = (time.perf_counter() - start) / calls
     torch.cuda.synchronize()
     return found
+
+
+def machine(device: torch.device, commit: str) -> dict[str, str]:
+    """Return what figures of a card depend on."""
+    return {
+        "card": torch.cuda.get_device_name(device),
+        "torch": torch.__version__,
+        "opencv": cv2.__version__,
+        "python": platform.python_version(),
+        "commit": commit,
+    }
 
 
 def copy_speed(device: torch.device) -> float:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -137,11 +137,10 @@ class EngineCache:
         try:
             with _as_cache_error(root):
                 entry = _opened(place)
-            try:
+            with ExitStack() as undo:  # after an interrupt too: half an engine must not stay
+                undo.callback(_give_up, entry, place)
                 yield entry
-            except BaseException:  # an interrupt too: half an engine must not stay
-                _give_up(entry, place)
-                raise
+                undo.pop_all()
             if entry.is_new:
                 self._keep(entry, place, key)
         finally:

@@ -192,8 +192,8 @@ def enter_all(places: tuple[tuple[Adapter, Any], ...]) -> chain.Saves:
     try:
         for adapter, place in places:
             done.append((adapter, adapter.enter(place)))
-    except BaseException:  # an interrupt too: a framework must not stay on the device
-        for adapter, saved in reversed(done):
-            adapter.leave(saved)
-        raise
+    finally:
+        if len(done) < len(places):  # an error, or an interrupt: none may stay on the device
+            for adapter, saved in reversed(done):
+                adapter.leave(saved)
     return done

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _KERNEL_TYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
 # By the size that is asked for; larger ones are sums of separable filters.
-_LAPLACIANS = {
+LAPLACIANS: dict[int, tuple[tuple[int, ...], ...]] = {
     1: ((0, 1, 0), (1, -4, 1), (0, 1, 0)),
     3: ((2, 0, 2), (0, -8, 0), (2, 0, 2)),
 }
@@ -79,7 +79,7 @@ def laplacian_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield small calls of every kind of ``cv2.Laplacian``."""
     for image in _images():
         for depth in (-1, cv2.CV_16S, cv2.CV_32F):
-            for size in _LAPLACIANS:
+            for size in LAPLACIANS:
                 yield (image, depth), {"ksize": size, "scale": 0.5, "delta": 3}
 
 
@@ -224,7 +224,7 @@ def Laplacian(
     borderType: int = cv2.BORDER_DEFAULT,
 ) -> Plan | None:
     """Plan one call of ``cv2.Laplacian``."""
-    target, rows = target_of(src, ddepth), _LAPLACIANS.get(ksize)
+    target, rows = target_of(src, ddepth), LAPLACIANS.get(ksize)
     if target is None or rows is None or borderType not in FILTER_BORDERS:
         return None
     if not math.isfinite(scale * delta):

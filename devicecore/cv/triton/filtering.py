@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 _KINDS = {-1: "bytes", cv2.CV_8U: "bytes", cv2.CV_16S: "int16"}
 _SHARPER = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
-_LAPLACIANS = {
-    1: ((0, 1, 0), (1, -4, 1), (0, 1, 0)),
-    3: ((2, 0, 2), (0, -8, 0), (2, 0, 2)),
-}
 
 
 def _filter_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -140,7 +136,7 @@ def _laplacian(
     known = filtering.Laplacian.planner(src, ddepth, dst, ksize, scale, delta, borderType)
     if known is None:
         return None
-    weights = (np.array(_LAPLACIANS[ksize], np.float64) * scale).astype(np.float32)
+    weights = (np.array(filtering.LAPLACIANS[ksize], np.float64) * scale).astype(np.float32)
     return _plan(src, ddepth, weights, np.ones(3), (-1, -1), delta, borderType)
 
 
