@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
 from devicecore.scope.chain import innermost, open_around
 from devicecore.transfer import as_tensor, to_numpy
-from devicecore.transfer.torch_leaves import without_modes
+from devicecore.transfer.torch_leaves import has_modes, without_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +48,17 @@ def function(name: str) -> Callable[..., Any]:
             and args[0].ndim < BATCH_AXES
         ):
             return device.compute(kernel, *args, **kwargs)
-        with without_modes() if "torch" in sys.modules else nullcontext():
-            if args and _is_tensor(args[0]):
-                repeat = known.find(policy, device, args, kwargs)
-                if repeat is not None:
-                    return repeat.compute(args)
-            return _dispatched(name, device, args, kwargs)
+        if has_modes():
+            with without_modes():
+                return found(device, policy, args, kwargs)
+        return found(device, policy, args, kwargs)
+
+    def found(device: Device, policy: Policy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args and _is_tensor(args[0]):
+            repeat = known.find(policy, device, args, kwargs)
+            if repeat is not None:
+                return repeat.compute(args)
+        return _dispatched(name, device, args, kwargs)
 
     wrapped = functools.wraps(original(name))(call)
     wrapped.__module__ = "devicecore.cv"

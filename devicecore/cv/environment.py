@@ -51,13 +51,22 @@ class Environment:
         return self.machine in {"x86_64", "AMD64"}
 
 
+def settings() -> tuple[bool, bool, bool]:
+    """Return what programs may change of the environment, quickly: a part of keys of calls.
+
+    That is whether `cv2.setUseOptimized` allows what only newer processors have, and whether
+    functions of `cv2.ipp` allow IPP, and its values where they are not OpenCV's.
+    """
+    return cv2.useOptimized(), cv2.ipp.useIPP(), cv2.ipp.useIPP_NotExact()
+
+
 def environment() -> Environment:
-    """Return what holds now; `cv2.setUseOptimized` and functions of `cv2.ipp` change it."""
-    fma = cv2.checkHardwareSupport(_AVX2) and cv2.checkHardwareSupport(_FMA3)
-    return _environment(cv2.ipp.useIPP(), fma, cv2.ipp.useIPP_NotExact())
+    """Return what holds now."""
+    return _environment(*settings())
 
 
 @cache
-def _environment(uses_ipp: bool, has_fma: bool, is_inexact: bool) -> Environment:
+def _environment(_is_optimized: bool, uses_ipp: bool, is_inexact: bool) -> Environment:
     major, minor = map(int, cv2.__version__.split(".")[:2])
+    has_fma = cv2.checkHardwareSupport(_AVX2) and cv2.checkHardwareSupport(_FMA3)
     return Environment((major, minor), uses_ipp, has_fma, platform.machine(), is_inexact)

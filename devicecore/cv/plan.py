@@ -29,6 +29,8 @@ class Plan:
             image, in their order, and returns one such tensor, or one with a row for each image, or
             a tuple of them.
         promise: How near the result comes to OpenCV's on the host.
+        quick: Does the same for one image, as it is and with a result as OpenCV shapes it; returns
+            None where it cannot, which depends on how the image lies in memory.
         finish: Makes of one image's result, on the host, what OpenCV returns, where that is no
             array.
     """
@@ -36,6 +38,7 @@ class Plan:
     run: Callable[..., Any] = field(repr=False)
     promise: Exactness = "exact"
     finish: Callable[[Any], Any] | None = field(default=None, repr=False)
+    quick: Callable[..., Any] | None = field(default=None, repr=False)
 
     def compute(self, *images: Any) -> Any:
         """Compute a call whose images are tensors on one device.
@@ -46,8 +49,13 @@ class Plan:
         Returns:
             The result, of the batch if the first one is a batch.
         """
+        is_batch = images[0].ndim == BATCH_AXES
+        if self.quick is not None and not is_batch:
+            found = self.quick(*images)
+            if found is not None:
+                return found
         result = self.run(*map(_with_all_axes, images))
-        return result if images[0].ndim == BATCH_AXES else first(result)
+        return result if is_batch else first(result)
 
     def kernel(self, _device: object, /, *images: Any) -> Any:
         """Do the same as `compute`, where a device calls it."""

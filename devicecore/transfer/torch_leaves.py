@@ -78,16 +78,22 @@ def _move_others(values: Sequence[Any], moved: dict[int, Any], request: Request)
                 raise MoveFailedError(position, error) from error
 
 
+def has_modes() -> bool:
+    """Return whether torch, if it is there, is in a mode such as a default device."""
+    torch = sys.modules.get("torch")
+    # Nothing public says so.
+    return torch is not None and torch._C._len_torch_function_stack() > 0  # noqa: SLF001
+
+
 def without_modes() -> AbstractContextManager[object]:
     """Return a block in which torch's modes, such as a default device, slow nothing down.
 
     Even ``tensor.device`` takes ten times as long under ``torch.device``, which changes nothing
     that is done here.
     """
-    torch = sys.modules["torch"]
-    private = torch._C  # noqa: SLF001 - nothing public says whether there are modes
-    if not private._len_torch_function_stack():  # noqa: SLF001 - the same
+    if not has_modes():
         return nullcontext()
+    private = sys.modules["torch"]._C  # noqa: SLF001 - nothing public does it
     made: AbstractContextManager[object] = private.DisableTorchFunction()
     return made
 

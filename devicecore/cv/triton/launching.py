@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
+import triton
 from triton.runtime import driver
 
 if TYPE_CHECKING:
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 
 # What all drivers have, Triton's types do not know of.
 _driver: Any = driver
+# Older versions of Triton cannot be asked who is told about launches.
+_knobs: Any = triton.knobs.runtime if hasattr(triton, "knobs") else None
+# What it is told about a launch: nothing, before it and after it.
+_UNWATCHED = None, None, None
 # Triton compiles a kernel for pointers that are so aligned, and another one for all others.
 _ALIGNMENT = 16
 
@@ -46,29 +52,47 @@ class Launch:
         self._constants = dict(constants)
         self._warps = warps
         self._all = (*rest, *constants.values())
-        self._launchers: dict[tuple[Any, ...], Any] = {}
+        self._handles: dict[tuple[Any, ...], Any] = {}
 
     def __call__(self, *tensors: torch.Tensor) -> None:
         """Launch the kernel on *tensors*, always of the same shapes, types and strides."""
-        index = tensors[0].device.index
+        index = tensors[0].get_device()
         addresses = [tensor.data_ptr() for tensor in tensors]
         # A handle is of one card.
         key = (index, *[address % _ALIGNMENT == 0 for address in addresses])
-        launcher = self._launchers.get(key)
-        if launcher is not None:
-            # Of a tensor, the handle asks for the address and whether it is the card's.
-            launcher(*addresses, *self._all, stream=_driver.active.get_current_stream(index))
+        handle = self._handles.get(key)
+        if handle is None:
+            # Products and sums are fused where a kernel says so, and nowhere else.
+            options = {"num_warps": self._warps, "enable_fp_fusion": False}
+            handle = self._kernel[self._grid](*tensors, *self._rest, **self._constants, **options)
+            if handle is not None:  # None where Triton interprets
+                self._handles[key] = handle
             return
-        # Products and sums are fused where a kernel says so, and nowhere else.
-        options = {"num_warps": self._warps, "enable_fp_fusion": False}
-        handle = self._kernel[self._grid](*tensors, *self._rest, **self._constants, **options)
-        if handle is not None:  # None where Triton interprets
-            self._launchers[key] = handle[self._grid]
+        stream = _driver.active.get_current_stream(index)
+        # Of a tensor, a handle asks for the address and whether it is the card's.
+        if _is_watched():
+            handle[self._grid](*addresses, *self._all, stream=stream)
+        else:
+            own = handle.function, handle.packed_metadata
+            handle.run(*self._grid, stream, *own, *_UNWATCHED, *addresses, *self._all)
+
+
+def _is_watched() -> bool:
+    """Return whether something, such as a profiler, asks Triton to be told of launches."""
+    if _knobs is None:
+        return True
+    before, after = _knobs.launch_enter_hook, _knobs.launch_exit_hook
+    return bool(getattr(before, "calls", before)) or bool(getattr(after, "calls", after))
+
+
+@functools.cache
+def _is_the_only_one() -> bool:
+    return torch.cuda.device_count() == 1
 
 
 def current(device: torch.device) -> AbstractContextManager[object]:
     """Return a block in which *device* is the current one; entering takes as long as a launch."""
-    if torch.cuda.current_device() == device.index:
+    if _is_the_only_one() or torch.cuda.current_device() == device.index:
         return nullcontext()
     return torch.cuda.device(device)
 
