@@ -73,10 +73,11 @@ a, b = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.uint8
 names = ["add", "subtract", "absdiff", "min", "max", "bitwise_and", "bitwise_or", "bitwise_xor"]
 for name in names:
     check(name, a, b)
-for scale in (1, 0.004, -1, 0.37, 255, 1 / 255, 3):
+for scale in (1, 0.004, -1, 0.37, 255, 1 / 255, 3, 32.2, -0.013, 1e-30):
     for name in ("multiply", "divide"):
         check(name, a, b, scale=scale)
-check("addWeighted", a, 0.25, b, 0.5, 3)
+for weights in ((0.25, 0.5, 3), (-1.7, 2.6, 0.5), (0.003, -0.1, 20.5), (9000, -9001.5, 2.5)):
+    check("addWeighted", a, weights[0], b, *weights[1:])
 for height, width, channels in ((1, 1, 1), (3, 7, 3), (5, 5, 4)):
     for name in (*names, "divide"):
         check(name, *(image(height, width, channels, seed=seed) for seed in (1, 2)))

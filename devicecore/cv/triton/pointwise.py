@@ -17,7 +17,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.operation import Operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.triton.grouping import readable, writable
+from devicecore.cv.triton.grouping import is_native, readable, writable
 from devicecore.cv.triton.kernels import pointwise as kernels
 from devicecore.cv.triton.launching import Launch, current
 
@@ -30,6 +30,9 @@ _BLOCK, _WORDS, _WARPS = 4096, 1024, 8
 _BYTES = 256
 # With larger ones, products might not fit into 32 bits, which OpenCV makes 0.
 _LARGEST_SCALE = 1 << 14
+# Whole numbers below it are counted by the last bits of float32.
+_LARGEST_COUNTED = 1 << 21
+_MOST = 255
 _AUTOMATIC = cv2.THRESH_OTSU | cv2.THRESH_TRIANGLE
 
 
@@ -123,23 +126,40 @@ def _combined(name: str, *scales: str) -> Operation:
         if not all(abs(each) < _LARGEST_SCALE for each in numbers):
             return None
         is_float = bool(scales)
+        is_small = _largest(name, numbers) < _LARGEST_COUNTED
         weights = [*numbers, 0.0, 0.0, 0.0][:3]
 
         @functools.lru_cache(maxsize=16)
-        def launch(words: int) -> Launch:
-            constants = {"OPERATION": name, "IS_FLOAT": is_float, "BLOCK": _WORDS}
+        def launch(words: int, device: torch.device) -> Launch:
+            constants = {
+                "OPERATION": name,
+                "IS_FLOAT": is_float,
+                "IS_SMALL": is_small,
+                "NATIVE": is_float and is_native(device),
+                "BLOCK": _WORDS,
+            }
             grid = (-(-words // _WORDS), 1, 1)
             return Launch(kernels.combine, grid, (words, *weights), constants, _WARPS)
 
         def run(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             memory, target = writable(a.shape, a.device)
             with current(a.device):
-                launch(memory.numel() // 4)(readable(a), readable(b.expand(a.shape)), memory)
+                launch(memory.numel() // 4, a.device)(
+                    readable(a), readable(b.expand(a.shape)), memory
+                )
             return target
 
         return Plan(run, plan.promise)
 
     return _operation(name, planner)
+
+
+def _largest(name: str, numbers: list[float]) -> float:
+    """Return what no result of bytes exceeds by these scales."""
+    if name == "addWeighted":
+        alpha, beta, gamma = map(abs, numbers)
+        return (alpha + beta) * _MOST + gamma
+    return abs(numbers[0]) * _MOST * (_MOST if name == "multiply" else 1) if numbers else _MOST
 
 
 def _grid(count: int) -> tuple[int, int, int]:

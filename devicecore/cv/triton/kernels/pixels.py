@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 # Added to a small float32, it leaves the nearest whole number, half to even, in the last bits.
-ROUNDING = tl.constexpr(12582912.0)
+ROUNDING, _ROUNDING_BITS = tl.constexpr(12582912.0), tl.constexpr(0x4B400000)
 # 2**23 in float32, whose last bits are free for a byte, and its bits.
 PLACE, _PLACE_BITS = tl.constexpr(8388608.0), tl.constexpr(0x4B000000)
 
@@ -66,6 +66,12 @@ def rounded(value):
 
 
 @triton.jit
+def as_integer(value):
+    """Return float32 numbers below 2**21 in size as int32, half to even, by their bits."""
+    return (value + ROUNDING).to(tl.int32, bitcast=True) - _ROUNDING_BITS
+
+
+@triton.jit
 def last_byte(value):
     """Return the last bits of float32 numbers that are more by `ROUNDING` or `PLACE`, as int32."""
     return value.to(tl.int32, bitcast=True) & 255
@@ -116,3 +122,58 @@ def load_pair(source, at, wanted, CHANNELS: tl.constexpr):
             low |= (words[place + 1] << 1) << (31 - 8 * over)
         moved = moved + (low,)  # noqa: RUF005 - no unpacking
     return moved
+
+
+@triton.jit
+def place_bits(NATIVE: tl.constexpr):
+    """Return the bits of `PLACE` for `placed`.
+
+    What is not known to be a constant stays in one register: of a constant, the assembler would
+    rather make each pattern of `placed` a register, again and again.
+    """
+    if NATIVE:
+        # No grid has 2**31 programs.
+        code: tl.constexpr = """{
+            .reg .b32 none;
+            mov.b32 none, %nctaid.x;
+            shr.u32 none, none, 31;
+            or.b32 $0, none, $1;
+        }"""
+        return tl.inline_asm_elementwise(
+            code, "=r,r", [_PLACE_BITS], dtype=tl.int32, is_pure=True, pack=1
+        )
+    return _PLACE_BITS
+
+
+@triton.jit
+def placed(word, bits, BYTE: tl.constexpr, NATIVE: tl.constexpr):
+    """Return a byte of words of 32 bits as float32, more by `PLACE`.
+
+    Args:
+        word: The words.
+        bits: Those of `place_bits`.
+        BYTE: Which of their bytes, the lowest first.
+        NATIVE: Whether the card is NVIDIA's, which does it by one instruction.
+    """
+    if NATIVE:
+        # Of the constant, byte 4 is nothing and byte 7 its highest.
+        code: tl.constexpr = f"prmt.b32 $0, $1, $2, 0x744{BYTE};"
+        return tl.inline_asm_elementwise(
+            code, "=f,r,r", [word, bits], dtype=tl.float32, is_pure=True, pack=1
+        )
+    return as_placed(((word >> (8 * BYTE)) & 255).to(tl.int32))
+
+
+@triton.jit
+def saturated_word(a, b, c, d, NATIVE: tl.constexpr):
+    """Return words of four int32 numbers each, cut to what a byte holds, the lowest byte first."""
+    if NATIVE:
+        code: tl.constexpr = """{
+            .reg .b32 upper;
+            cvt.pack.sat.u8.s32.b32 upper, $4, $3, 0;
+            cvt.pack.sat.u8.s32.b32 $0, $2, $1, upper;
+        }"""
+        return tl.inline_asm_elementwise(
+            code, "=r,r,r,r,r", [a, b, c, d], dtype=tl.int32, is_pure=True, pack=1
+        )
+    return cut(a) | (cut(b) << 8) | (cut(c) << 16) | (cut(d) << 24)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from devicecore.cv.triton.kernels.pixels import as_float, byte, saturated
+from devicecore.cv.triton.kernels.pixels import (
+    PLACE,
+    as_integer,
+    place_bits,
+    placed,
+    saturated,
+    saturated_word,
+)
 
 _HIGHEST, _OTHERS = tl.constexpr(0x80808080), tl.constexpr(0x7F7F7F7F)
 _ALL = tl.constexpr(0xFFFFFFFF)
@@ -67,13 +74,15 @@ def _of_words(a, b, OPERATION: tl.constexpr):
 
 @triton.jit
 def _of_bytes(a, b, alpha, beta, gamma, OPERATION: tl.constexpr):
-    """Return what becomes of bytes in float32."""
+    """Return what becomes of bytes in float32, the first ones more by `PLACE`."""
     if OPERATION == "addWeighted":  # each product is fused with its sum
-        return tl.fma(a, alpha, tl.fma(b, beta, gamma))
+        return tl.fma(a - PLACE, alpha, tl.fma(b, beta, gamma))
+    # The product is rounded once: what the place has in it is taken away exactly.
+    product = tl.fma(a, alpha, -(alpha * PLACE))
     if OPERATION == "multiply":
-        return a * alpha * b
+        return product * b
     # A number by nothing is nothing.
-    return tl.where(b == 0.0, 0.0, tl.div_rn(a * alpha, tl.where(b == 0.0, 1.0, b)))
+    return tl.where(b == 0.0, 0.0, tl.div_rn(product, tl.where(b == 0.0, 1.0, b)))
 
 
 @triton.jit
@@ -87,6 +96,8 @@ def combine(
     gamma,
     OPERATION: tl.constexpr,
     IS_FLOAT: tl.constexpr,
+    IS_SMALL: tl.constexpr,  # whether float32 results are whole numbers when `ROUNDING` is added
+    NATIVE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Compute each byte of two images' bytes, saturated."""
@@ -96,11 +107,14 @@ def combine(
     a = tl.load(first.to(tl.pointer_type(tl.uint32)) + begin + at, mask=inside, other=0)
     b = tl.load(second.to(tl.pointer_type(tl.uint32)) + begin + at, mask=inside, other=0)
     if IS_FLOAT:
-        found = tl.zeros_like(a)
+        bits = place_bits(NATIVE)
+        values = ()
         for place in tl.static_range(4):
-            one, other = as_float(byte((a,), place)), as_float(byte((b,), place))
-            value = saturated(_of_bytes(one, other, alpha, beta, gamma, OPERATION))
-            found |= value.to(tl.uint32) << (8 * place)
+            one, other = placed(a, bits, place, NATIVE), placed(b, bits, place, NATIVE) - PLACE
+            value = _of_bytes(one, other, alpha, beta, gamma, OPERATION)
+            whole = as_integer(value) if IS_SMALL else saturated(value)
+            values = values + (whole,)  # noqa: RUF005 - Triton knows no unpacking
+        found = saturated_word(*values, NATIVE).to(tl.uint32, bitcast=True)
     else:
         found = _of_words(a, b, OPERATION)
     tl.store(target.to(tl.pointer_type(tl.uint32)) + begin + at, found, mask=inside)
