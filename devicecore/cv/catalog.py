@@ -33,6 +33,7 @@ TORCH: Mapping[str, str] = {
     "merge": "channels",
     "extractChannel": "channels",
     "insertChannel": "channels",
+    "mixChannels": "mixing",
     "add": "arithmetic",
     "subtract": "arithmetic",
     "multiply": "arithmetic",

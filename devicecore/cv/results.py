@@ -61,9 +61,15 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 def into(destination: Any, result: Any) -> Any:
     """Return *destination* with the result in it, if it is of its kind, as OpenCV does.
 
+    Args:
+        destination: An array or a tensor, or several where there are several results.
+        result: What was computed.
+
     Raises:
         TypeError: One of them is an array, and the other a tensor.
     """
+    if isinstance(destination, (list, tuple)) and isinstance(result, (list, tuple)):
+        return type(result)(map(into, destination, result))
     if isinstance(destination, np.ndarray) != isinstance(result, np.ndarray) and (
         hasattr(destination, "ndim") and hasattr(result, "ndim")
     ):

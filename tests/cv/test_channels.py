@@ -1,4 +1,4 @@
-"""`cv2.split`, `merge`, `extractChannel` and `insertChannel` on tensors, against OpenCV."""
+"""Functions of channels, such as `cv2.split` and `merge`, on tensors, against OpenCV."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 np = pytest.importorskip("numpy")
 
+from devicecore import cv  # noqa: E402
 from devicecore.cv import catalog  # noqa: E402
 from tests.cv.differential import compare, image  # noqa: E402 - it imports torch
 
@@ -43,6 +44,41 @@ def test_extract_and_insert(
     assert compare("extractChannel", picture, place) == "exact"
     promise = compare("insertChannel", image(*size, 0, dtype, 1), picture, place)
     assert promise == ("host" if channels == 1 else "exact")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@given(
+    sizes,
+    st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    # Planes with an axis for their channel come back without it, and go into their place with it.
+    st.lists(st.sampled_from([0, 2, 3, 4]), min_size=1, max_size=3),
+    st.data(),
+)
+def test_mix(
+    dtype: str, size: tuple[int, int], read: list[int], written: list[int], data: st.DataObject
+) -> None:
+    sources = [image(*size, count, dtype, seed) for seed, count in enumerate(read)]
+    targets = [image(*size, count, dtype, 9 + seed) for seed, count in enumerate(written)]
+    source = st.integers(-1, sum(max(count, 1) for count in read) - 1)
+    target = st.integers(0, sum(max(count, 1) for count in written) - 1)
+    steps = data.draw(st.lists(st.tuples(source, target), min_size=1, max_size=6))
+    numbers = [number for step in steps for number in step]
+    assert compare("mixChannels", sources, targets, numbers) == "exact"
+
+
+def test_mix_writes_where_opencv_does() -> None:
+    sources, targets = (
+        [image(4, 5), image(4, 5, 0)],
+        [image(4, 5, 2), image(4, 5, 1), image(4, 5, 0)],
+    )
+    steps = [0, 1, 3, 0, -1, 2, 1, 3]
+    tensors = [torch.from_numpy(each.copy()) for each in targets]
+    with cv.using("torch"):
+        found = cv.mixChannels([torch.from_numpy(each) for each in sources], tensors, steps)
+    cv2.mixChannels(sources, targets, steps)
+    for result, tensor, expected in zip(found, tensors, targets, strict=True):
+        assert result is tensor
+        np.testing.assert_array_equal(result.numpy(), expected)
 
 
 def test_results_are_memory_of_their_own() -> None:
@@ -79,6 +115,13 @@ def test_results_are_memory_of_their_own() -> None:
         ("insertChannel", (image(4, 6, 0), image(4, 5), 0)),
         ("insertChannel", (image(4, 5, 0, "int8"), image(4, 5), 0)),
         ("insertChannel", (image(4, 5, 0), image(4, 5), 3)),
+        ("mixChannels", (image(4, 5), image(4, 5), [0, 0])),
+        ("mixChannels", ([image(4, 5)], [image(4, 6)], [0, 0])),
+        ("mixChannels", ([image(4, 5)], [image(4, 5, 3, "int8")], [0, 0])),
+        ("mixChannels", ([image(4, 5)], [image(4, 5)], [3, 0])),
+        ("mixChannels", ([image(4, 5)], [image(4, 5)], [0, -1])),
+        ("mixChannels", ([image(4, 5)], [image(4, 5)], [0])),
+        ("mixChannels", ([image(4, 5)], [image(4, 5)], [])),
     ],
 )
 def test_calls_for_opencv_to_judge(name: str, args: tuple[Any, ...]) -> None:
