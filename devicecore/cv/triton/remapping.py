@@ -12,7 +12,7 @@ import torch
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import remapping
 from devicecore.cv.plan import Plan
-from devicecore.cv.triton.grouping import readable
+from devicecore.cv.triton.grouping import GROUP, is_native, readable
 from devicecore.cv.triton.kernels import warping as kernels
 from devicecore.cv.triton.launching import Launch, current
 from devicecore.cv.triton.warping import sampling
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from devicecore.cv.image import Image
 
-_BLOCK, _WARPS = 256, 4
+_BLOCK, _WARPS = 512, 4
 _LARGEST = 1 << 31
 
 
@@ -60,15 +60,16 @@ def _plan(
         "STEP": map1.channels,
         "RELATIVE": bool(relative),
         **constants,
-        "BLOCK": _BLOCK,
+        "IN_GROUPS": map1.pixels % GROUP == 0,
     }
     pixels, width = map1.pixels, map1.width
 
     @functools.lru_cache(maxsize=16)
-    def launch(count: int, step: int) -> Launch:
+    def launch(count: int, step: int, device: torch.device) -> Launch:
         rest = (src.height, src.width, pixels, width, value, step)
         grid = (-(-pixels // _BLOCK), count, 1)
-        return Launch(kernels.remap, grid, rest, constants, _WARPS)
+        own = {"NATIVE": is_native(device), "WARPS": _WARPS, "BLOCK": _BLOCK}
+        return Launch(kernels.remap, grid, rest, constants | own, _WARPS)
 
     def run(
         images: torch.Tensor, first: torch.Tensor, second: torch.Tensor | None = None
@@ -80,7 +81,7 @@ def _plan(
         found = torch.empty(shape, dtype=torch.uint8, device=images.device)
         with current(images.device):
             step = 0 if first.shape[0] == 1 else pixels
-            launch(count, step)(readable(images), columns, rows, found)
+            launch(count, step, images.device)(readable(images), columns, rows, found)
         return found
 
     return Plan(run)

@@ -15,7 +15,7 @@ from devicecore.cv.ops import warping
 from devicecore.cv.ops.sampling import sampler
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.warping import source_matrix
-from devicecore.cv.triton.grouping import readable
+from devicecore.cv.triton.grouping import GROUP, is_native, readable
 from devicecore.cv.triton.kernels import warping as kernels
 from devicecore.cv.triton.launching import Launch, current
 
@@ -29,6 +29,12 @@ _INTERPOLATION = 7  # the part of the flags that names it
 _PAIRED = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})
 _AT_ONCE = 16  # columns that OpenCV computes together
 _BLOCK, _ROWS, _WARPS = 64, 8, 4
+_ACROSS = 16  # of a row, in each warp of threads
+_WORD = 4
+# More than what float32 may make of a coordinate, as a part of its largest term.
+_ROUNDING = 2.0**-20
+# Quotients of denominators above it, and below its inverse, are computed without a division.
+_SMALLEST = 2.0**-40
 _LARGEST = 1 << 31
 
 
@@ -56,6 +62,7 @@ def sampling(src: Image, flags: int, border: int, value: Any) -> tuple[int, dict
         "BORDER": border,
         "PAIRS": border in _PAIRED and src.width > 1,
         "CHANNELS": src.channels,
+        "WHOLE_ROWS": src.width * src.channels % _WORD == 0,
     }
     return int.from_bytes(outside, "little", signed=True), constants
 
@@ -83,23 +90,63 @@ def _operation(known: Operation, rows: int) -> Operation:
         hint: int = 0,
     ) -> Plan | None:
         plan = known.planner(src, M, dsize, dst, flags, borderMode, borderValue, hint)
-        read = sampling(src, flags & _INTERPOLATION, borderMode, borderValue)
-        if plan is None or read is None:
+        how = sampling(src, flags & _INTERPOLATION, borderMode, borderValue)
+        if plan is None or how is None:
             return None
-        value, constants = read
+        value, constants = how
         wide, high = src.size if dsize is None else size(dsize)
         if wide * high * src.channels >= _LARGEST:
             return None
         matrix = source_matrix(M, rows, is_inverse=bool(flags & cv2.WARP_INVERSE_MAP))
         numbers = [*matrix.ravel().tolist(), 0.0, 0.0, 1.0][:9]
         blocks = float(wide - wide % _AT_ONCE)
-        rest = (*numbers, blocks, src.height, src.width, high, wide, value)
-        constants = {"PERSPECTIVE": rows == 3, **constants, "ROWS": _ROWS, "BLOCK": _BLOCK}
+        test = _inner_test(np.array(numbers).reshape(3, 3), src.size, (wide, high))
+        read = (src.height, src.width, src.pixels * src.channels)
+        made = (high, wide, high * wide * src.channels)
+        rest = (*numbers, *test, blocks, *read, *made, value)
+        constants = {"PERSPECTIVE": rows == 3, **constants, "IN_GROUPS": wide % GROUP == 0}
         return Plan(_run(rest, constants, (high, wide, src.channels)))
 
     return Operation(
         known.name, "triton", planner, known.images, functools.partial(_examples, known)
     )
+
+
+def _inner_test(matrix: Any, source: tuple[int, int], result: tuple[int, int]) -> list[float]:
+    """Return what says whether all pixels of a program are read inside of the source.
+
+    Between its second pixel and its third to last one, a place is no farther from the middle than a
+    radius. Numerators of its distance and of the radius are linear functions of where a program
+    begins; what they vary in it, and what float32 makes of them, is taken from the radius's.
+
+    Args:
+        matrix: Of three rows.
+        source: Width and height of the source.
+        result: Width and height of the result.
+
+    Returns:
+        Three numbers for each axis's distance, and three for each axis's radius; the test holds
+        nowhere where quotients may be other than those of a division.
+    """
+    width, height = result
+    edges = np.array([(x, y, 1) for x in (0, width) for y in (0, height)])
+    below = edges @ matrix[2]
+    span = np.array([_BLOCK - 1, _ROWS - 1, 0]) / 2
+    size = np.array([width + _BLOCK, height + _ROWS, 1])
+    distances, radii = [], []
+    for row, length in zip(matrix, source, strict=False):
+        distance = row - (length - 2) / 2 * matrix[2]
+        radius = (length - 4) / 2 * matrix[2]
+        terms = (np.abs(row) + length * np.abs(matrix[2])) @ size
+        varied = (np.abs(distance) + np.abs(radius)) @ span
+        # Where a program begins is that far from its middle.
+        distance[2] += distance @ span
+        radius[2] += radius @ span - varied - _ROUNDING * terms
+        if not (below.min() > _SMALLEST and below.max() < 1 / _SMALLEST):
+            radius = np.array([0, 0, -1])
+        distances += distance.tolist()
+        radii += radius.tolist()
+    return distances + radii
 
 
 def _run(
@@ -108,15 +155,16 @@ def _run(
     height, width, _ = shape
 
     @functools.lru_cache(maxsize=16)
-    def launch(count: int) -> Launch:
+    def launch(count: int, device: torch.device) -> Launch:
         grid = (-(-width // _BLOCK), -(-height // _ROWS), count)
-        return Launch(kernels.warp, grid, rest, constants, _WARPS)
+        own = {"NATIVE": is_native(device), "ACROSS": _ACROSS, "ROWS": _ROWS, "BLOCK": _BLOCK}
+        return Launch(kernels.warp, grid, rest, constants | own, _WARPS)
 
     def run(images: torch.Tensor) -> torch.Tensor:
         count = images.shape[0]
         found = torch.empty((count, *shape), dtype=torch.uint8, device=images.device)
         with current(images.device):
-            launch(count)(readable(images), found)
+            launch(count, images.device)(readable(images), found)
         return found
 
     return run

@@ -177,3 +177,85 @@ def saturated_word(a, b, c, d, NATIVE: tl.constexpr):
             code, "=r,r,r,r,r", [a, b, c, d], dtype=tl.int32, is_pure=True, pack=1
         )
     return cut(a) | (cut(b) << 8) | (cut(c) << 16) | (cut(d) << 24)
+
+
+@triton.jit
+def bytes_of(a, b, CODE: tl.constexpr, NATIVE: tl.constexpr):
+    """Return words of four bytes of two words of 32 bits, or of float32.
+
+    Args:
+        a: Words, of which the bytes are 0 to 3.
+        b: Words, of which the bytes are 4 to 7.
+        CODE: Four numbers of four bits each: which byte is the lowest one, and so on.
+        NATIVE: Whether the card is NVIDIA's, which does it by one instruction.
+    """
+    a, b = a.to(tl.int32, bitcast=True), b.to(tl.int32, bitcast=True)
+    if NATIVE:
+        code: tl.constexpr = f"prmt.b32 $0, $1, $2, {CODE};"
+        return tl.inline_asm_elementwise(
+            code, "=r,r,r", [a, b], dtype=tl.int32, is_pure=True, pack=1
+        )
+    found = byte((a, b), CODE & 7)
+    for place in tl.static_range(1, 4):
+        found |= byte((a, b), (CODE >> (4 * place)) & 7) << (8 * place)
+    return found
+
+
+@triton.jit
+def floor_placed(value, NATIVE: tl.constexpr):
+    """Return the whole numbers below float32 numbers from 0 to 2**21, more by `ROUNDING`."""
+    if NATIVE:
+        return tl.inline_asm_elementwise(
+            "add.rm.f32 $0, $1, 0f4B400000;",
+            "=f,f",
+            [value],
+            dtype=tl.float32,
+            is_pure=True,
+            pack=1,
+        )
+    whole = value + ROUNDING
+    return tl.where(whole - ROUNDING > value, whole - 1.0, whole)
+
+
+@triton.jit
+def moved_down(low, high, over, NATIVE: tl.constexpr):
+    """Return four bytes of the eight of two words, *over* bytes (modulo 4) after the first one."""
+    if NATIVE:
+        return tl.inline_asm_elementwise(
+            "shf.r.wrap.b32 $0, $1, $2, $3;",
+            "=r,r,r,r",
+            [low, high, over * 8],
+            dtype=tl.int32,
+            is_pure=True,
+            pack=1,
+        )
+    bits = (over & 3) * 8
+    upper = (high << 1) << (31 - bits)
+    return (low.to(tl.uint32, bitcast=True) >> bits).to(tl.int32, bitcast=True) | upper
+
+
+@triton.jit
+def group_of(pixels, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
+    """Return the bytes of four pixels each as a tuple of as many words as channels.
+
+    Args:
+        pixels: Int32 (groups, 2, 2), of which the lower bytes are the channels.
+        CHANNELS: Bytes of a pixel.
+        NATIVE: Whether the card is NVIDIA's.
+    """
+    even, odd = tl.split(pixels)
+    first, third = tl.split(even)
+    second, last = tl.split(odd)
+    if CHANNELS == 1:
+        begin = bytes_of(first, second, 0x0040, NATIVE)
+        words = (bytes_of(begin, bytes_of(third, last, 0x0040, NATIVE), 0x5410, NATIVE),)
+    elif CHANNELS == 2:
+        begin = bytes_of(first, second, 0x5410, NATIVE)
+        words = (begin, bytes_of(third, last, 0x5410, NATIVE))
+    elif CHANNELS == 3:
+        begin = bytes_of(first, second, 0x4210, NATIVE)
+        middle = bytes_of(second, third, 0x5421, NATIVE)
+        words = (begin, middle, bytes_of(third, last, 0x6542, NATIVE))
+    else:
+        words = (first, second, third, last)
+    return words

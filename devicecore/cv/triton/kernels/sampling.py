@@ -11,19 +11,23 @@ import triton.language as tl
 from devicecore.cv.triton.kernels.pixels import (
     PLACE,
     ROUNDING,
-    as_placed,
+    as_integer,
     byte,
-    last_byte,
+    bytes_of,
+    floor_placed,
+    group_of,
     load_pair,
+    moved_down,
+    place_bits,
+    placed,
     rounded,
 )
 
 _UNCOUNTABLE = tl.constexpr(2147483648.0)
-_ROUNDING_BITS = tl.constexpr(0x4B400000)
+# The bits of `ROUNDING`, which has none below.
+_ROUNDING_HIGH, _ROUNDING_SHIFT = tl.constexpr(0x4B4), tl.constexpr(20)
 # OpenCV's numbers of borders.
 _CONSTANT, _REPLICATE, _REFLECT, _WRAP = (tl.constexpr(number) for number in range(4))
-# In their place, where no place is outside.
-INNER = tl.constexpr(-1)
 
 
 @triton.jit
@@ -55,16 +59,8 @@ def _even(place):
 
 
 @triton.jit
-def _as_integer(whole):
-    """Return small whole numbers of float32 as int32, by their bits."""
-    return (whole + ROUNDING).to(tl.int32, bitcast=True) - _ROUNDING_BITS
-
-
-@triton.jit
 def _bordered(place, length, BORDER: tl.constexpr):
     """Return which pixel of an axis a border has at a whole place, however far outside."""
-    if BORDER == INNER:
-        return place
     if BORDER <= _REPLICATE:
         return tl.minimum(tl.maximum(place, 0), length - 1)
     if BORDER == _WRAP:
@@ -102,7 +98,7 @@ def _pair(
 
     Both are read at once, which needs a border that repeats the last pixel, or a constant one.
     """
-    first = x if BORDER == INNER else tl.minimum(tl.maximum(x, 0), width - 2)
+    first = tl.minimum(tl.maximum(x, 0), width - 2)
     row = _bordered(y, height, BORDER)
     words = source.to(tl.pointer_type(tl.int32)) + (begin >> 2)
     at = (begin & 3).to(tl.int32) + (row * width + first) * CHANNELS
@@ -114,8 +110,6 @@ def _pair(
         right = ((left >> 24) & 255) | (found[1] << 8)
     else:
         right = left >> (8 * CHANNELS)
-    if BORDER == INNER:
-        return left, right
     moved = x - first
     own = tl.where(moved > 0, right, left)
     beside = tl.where(moved < 0, left, right)
@@ -127,21 +121,105 @@ def _pair(
 
 
 @triton.jit
-def _mixed(first, second, third, last, x, y, CHANNEL: tl.constexpr):
-    """Return one channel between four pixels."""
-    found = as_placed(byte((first,), CHANNEL))
-    under = as_placed(byte((third,), CHANNEL))
-    beside = as_placed(byte((second,), CHANNEL)) - found
-    last_step = as_placed(byte((last,), CHANNEL)) - under
-    upper = tl.fma(x, beside, found - PLACE)
-    lower = tl.fma(x, last_step, under - PLACE)
-    return last_byte(tl.fma(y, lower - upper, upper) + ROUNDING)
+def _placed(words, bits, BYTE: tl.constexpr, NATIVE: tl.constexpr):
+    """Return a byte of a tuple of words as float32, more by `PLACE`."""
+    return placed(words[BYTE // 4], bits, BYTE % 4, NATIVE)
 
 
 @triton.jit
-def store_sample(
+def _mixed(first, second, third, last, x, y):
+    """Return one channel between four pixels, more by `ROUNDING`; the channels are by `PLACE`."""
+    upper = tl.fma(x, second - first, first - PLACE)
+    lower = tl.fma(x, last - third, third - PLACE)
+    return tl.fma(y, lower - upper, upper) + ROUNDING
+
+
+@triton.jit
+def _in_word(values, NATIVE: tl.constexpr):
+    """Return a word of the last bytes of one to four numbers; with others above them."""
+    found = values[0]
+    if len(values) > 1:
+        found = bytes_of(found, values[1], 0x0040, NATIVE)
+    if len(values) == 3:
+        found = bytes_of(found, values[2], 0x0410, NATIVE)
+    elif len(values) == 4:
+        found = bytes_of(found, bytes_of(values[2], values[3], 0x0040, NATIVE), 0x5410, NATIVE)
+    return found.to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def inner_pixels(
     source,  # bytes of images
-    target,  # where the samples go
+    begin,  # byte where the image begins
+    x,
+    y,
+    pitch,  # bytes of a row
+    NEAREST: tl.constexpr,
+    WHOLE_ROWS: tl.constexpr,  # whether rows are whole words
+    CHANNELS: tl.constexpr,
+    NATIVE: tl.constexpr,
+):
+    """Return what an image has at places, in words of which the lower bytes are the channels.
+
+    The places lie at least two pixels before the right and the lower end of the image: nothing is
+    masked, and all words are read that may be needed.
+    """
+    words = source.to(tl.pointer_type(tl.int32)) + (begin >> 2)
+    column = x + ROUNDING if NEAREST else floor_placed(x, NATIVE)
+    row = y + ROUNDING if NEAREST else floor_placed(y, NATIVE)
+    # What the bits of `ROUNDING` are in products is taken away at the end, modulo 2**32.
+    extra = ((pitch + CHANNELS) & 0xFFF) * _ROUNDING_HIGH << _ROUNDING_SHIFT
+    at = row.to(tl.int32, bitcast=True) * pitch + (begin & 3).to(tl.int32) - extra
+    at += column.to(tl.int32, bitcast=True) * CHANNELS
+    bits = place_bits(NATIVE)
+    upper = _two_pixels(words + (at >> 2), at, NEAREST, CHANNELS, NATIVE)
+    if NEAREST:
+        return upper[0]
+    if WHOLE_ROWS:
+        lower = _two_pixels(words + ((at >> 2) + (pitch >> 2)), at, NEAREST, CHANNELS, NATIVE)
+    else:
+        below = at + pitch
+        lower = _two_pixels(words + (below >> 2), below, NEAREST, CHANNELS, NATIVE)
+    across = x - (column - ROUNDING)
+    down = y - (row - ROUNDING)
+    values = ()
+    for channel in tl.static_range(CHANNELS):
+        value = _mixed(
+            _placed(upper, bits, channel, NATIVE),
+            _placed(upper, bits, channel + CHANNELS, NATIVE),
+            _placed(lower, bits, channel, NATIVE),
+            _placed(lower, bits, channel + CHANNELS, NATIVE),
+            across,
+            down,
+        )
+        values = values + (value,)  # noqa: RUF005 - Triton knows no unpacking
+    return _in_word(values, NATIVE)
+
+
+@triton.jit
+def _two_pixels(words, at, ONE: tl.constexpr, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
+    """Return a tuple of the words of two neighbouring pixels, or of the first one alone.
+
+    Args:
+        words: Pointers to the word where the first one begins.
+        at: Its place in bytes, modulo 4.
+        ONE: Whether the second one is not needed.
+        CHANNELS: Bytes of a pixel.
+        NATIVE: Whether the card is NVIDIA's.
+    """
+    first = tl.load(words)
+    if CHANNELS == 4:
+        return first, (first if ONE else tl.load(words + 1))
+    second = tl.load(words + 1)
+    low = moved_down(first, second, at, NATIVE)
+    if ONE or CHANNELS < 3:
+        return low, low
+    return low, moved_down(second, tl.load(words + 2), at, NATIVE)
+
+
+@triton.jit
+def pixels_between(
+    source,  # bytes of images
     begin,  # byte where the image begins
     x,
     y,
@@ -153,15 +231,15 @@ def store_sample(
     BORDER: tl.constexpr,
     PAIRS: tl.constexpr,  # whether neighbours are read at once
     CHANNELS: tl.constexpr,
+    NATIVE: tl.constexpr,
 ):
-    """Write what an image has at places."""
+    """Return what an image or its border has at places, as `inner_pixels` returns it."""
     if BORDER <= _REPLICATE:
-        if BORDER != INNER:
-            x = _near(x, width)
-            y = _near(y, height)
+        x = _near(x, width)
+        y = _near(y, height)
         left = rounded(x) if NEAREST else _floor(x)
         top = rounded(y) if NEAREST else _floor(y)
-        column, row = _as_integer(left), _as_integer(top)
+        column, row = as_integer(left), as_integer(top)
     else:
         x = _countable(x)
         y = _countable(y)
@@ -169,30 +247,57 @@ def store_sample(
         top = _even(y) if NEAREST else tl.floor(y)
         column, row = left.to(tl.int32), top.to(tl.int32)
     if NEAREST:
-        found = _pixel(source, begin, column, row, width, height, value, wanted, BORDER, CHANNELS)
-        for channel in tl.static_range(CHANNELS):
-            tl.store(target + channel, byte((found,), channel).to(tl.uint8), mask=wanted)
+        return _pixel(source, begin, column, row, width, height, value, wanted, BORDER, CHANNELS)
+    if PAIRS:
+        first, second = _pair(
+            source, begin, column, row, width, height, value, wanted, BORDER, CHANNELS
+        )
+        third, last = _pair(
+            source, begin, column, row + 1, width, height, value, wanted, BORDER, CHANNELS
+        )
     else:
-        if PAIRS:
-            first, second = _pair(
-                source, begin, column, row, width, height, value, wanted, BORDER, CHANNELS
-            )
-            third, last = _pair(
-                source, begin, column, row + 1, width, height, value, wanted, BORDER, CHANNELS
-            )
-        else:
-            first = _pixel(
-                source, begin, column, row, width, height, value, wanted, BORDER, CHANNELS
-            )
-            second = _pixel(
-                source, begin, column + 1, row, width, height, value, wanted, BORDER, CHANNELS
-            )
-            third = _pixel(
-                source, begin, column, row + 1, width, height, value, wanted, BORDER, CHANNELS
-            )
-            last = _pixel(
-                source, begin, column + 1, row + 1, width, height, value, wanted, BORDER, CHANNELS
-            )
-        for channel in tl.static_range(CHANNELS):
-            one = _mixed(first, second, third, last, x - left, y - top, channel)
-            tl.store(target + channel, one.to(tl.uint8), mask=wanted)
+        first = _pixel(source, begin, column, row, width, height, value, wanted, BORDER, CHANNELS)
+        second = _pixel(
+            source, begin, column + 1, row, width, height, value, wanted, BORDER, CHANNELS
+        )
+        third = _pixel(
+            source, begin, column, row + 1, width, height, value, wanted, BORDER, CHANNELS
+        )
+        last = _pixel(
+            source, begin, column + 1, row + 1, width, height, value, wanted, BORDER, CHANNELS
+        )
+    bits = place_bits(NATIVE)
+    values = ()
+    for channel in tl.static_range(CHANNELS):
+        one = _mixed(
+            placed(first, bits, channel, NATIVE),
+            placed(second, bits, channel, NATIVE),
+            placed(third, bits, channel, NATIVE),
+            placed(last, bits, channel, NATIVE),
+            x - left,
+            y - top,
+        )
+        values = values + (one,)  # noqa: RUF005 - Triton knows no unpacking
+    return _in_word(values, NATIVE)
+
+
+@triton.jit
+def store_pixels(target, pixels, stored, CHANNELS: tl.constexpr):
+    """Write pixels byte by byte, of which the lower bytes of words are the channels."""
+    for channel in tl.static_range(CHANNELS):
+        tl.store(target + channel, byte((pixels,), channel).to(tl.uint8), mask=stored)
+
+
+@triton.jit
+def store_groups(
+    target,  # int32
+    group,  # which four pixels in the target
+    stored,
+    pixels,  # (groups, 2, 2) as `inner_pixels` returns them
+    CHANNELS: tl.constexpr,
+    NATIVE: tl.constexpr,
+):
+    """Write pixels in groups of four, which are whole words."""
+    words = group_of(pixels, CHANNELS, NATIVE)
+    for place in tl.static_range(CHANNELS):
+        tl.store(target + group * CHANNELS + place, words[place], mask=stored)

@@ -8,7 +8,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from devicecore.cv.triton.kernels.sampling import INNER, store_sample
+from devicecore.cv.triton.kernels.pixels import reciprocal
+from devicecore.cv.triton.kernels.sampling import (
+    inner_pixels,
+    pixels_between,
+    store_groups,
+    store_pixels,
+)
 
 
 @triton.jit
@@ -19,20 +25,44 @@ def _place(x, y, a, b, c, blocks):
 
 
 @triton.jit
-def _range(x, y, right, bottom, a, b, c):
-    """Return the least and the most of a coordinate in a rectangle of pixels, about."""
-    low = tl.minimum(x * a, right * a) + tl.minimum(y * b, bottom * b) + c
-    high = tl.maximum(x * a, right * a) + tl.maximum(y * b, bottom * b) + c
-    return low, high
+def _plane(x, y, a, b, c):
+    """Return about what a linear function is at places."""
+    return tl.fma(x, a, tl.fma(y, b, c))
 
 
 @triton.jit
-def _is_inner(low, high, least, most, length):
-    """Return whether quotients lie between the pixels of an axis, a pixel away from its ends."""
-    return (low >= most) & (high <= (length - 3) * least)
+def _quotient(above, below, inverse):
+    """Return a quotient rounded as a division rounds it; *inverse* is that of the denominator.
+
+    The first quotient is off by a few units in the last place, and two steps of Newton's with exact
+    remainders end with the nearest number, as in the division that a card's compiler makes of it.
+    """
+    found = above * inverse
+    found = tl.fma(tl.fma(-found, below, above), inverse, found)
+    return tl.fma(tl.fma(-found, below, above), inverse, found)
 
 
-@triton.jit(do_not_specialize=["source_height", "source_width", "height", "width", "value"])
+@triton.jit
+def _quotients(x, y, below, NATIVE: tl.constexpr):
+    """Return two quotients of one denominator, which neither overflow nor underflow."""
+    if NATIVE:
+        inverse = reciprocal(below, NATIVE)
+        inverse = tl.fma(tl.fma(-below, inverse, 1.0), inverse, inverse)
+        return _quotient(x, below, inverse), _quotient(y, below, inverse)
+    return tl.div_rn(x, below), tl.div_rn(y, below)
+
+
+@triton.jit(
+    do_not_specialize=[
+        "source_height",
+        "source_width",
+        "source_bytes",
+        "height",
+        "width",
+        "bytes_each",
+        "value",
+    ]
+)
 def warp(
     source,  # bytes (images, source height, source width, CHANNELS)
     target,
@@ -45,57 +75,101 @@ def warp(
     g,
     h,
     i,
+    off_xa,  # what says whether a program reads inside of the source; see `_inner_test`
+    off_xb,
+    off_xc,
+    off_ya,
+    off_yb,
+    off_yc,
+    most_xa,
+    most_xb,
+    most_xc,
+    most_ya,
+    most_yb,
+    most_yc,
     blocks,
     source_height,
     source_width,
+    source_bytes,  # of an image
     height,
     width,
+    bytes_each,  # of an image of the target
     value,
     PERSPECTIVE: tl.constexpr,
     NEAREST: tl.constexpr,
     BORDER: tl.constexpr,
     PAIRS: tl.constexpr,
     CHANNELS: tl.constexpr,
+    WHOLE_ROWS: tl.constexpr,  # whether rows of the source are whole words
+    IN_GROUPS: tl.constexpr,  # whether rows of the target are whole groups of four pixels
+    NATIVE: tl.constexpr,
+    ACROSS: tl.constexpr,  # pixels of a row that a warp of threads has
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Read a source at the places that a matrix gives."""
     image = tl.program_id(2).to(tl.int64)
-    # A warp has 16 x 2 pixels: fewer rows of a source that is turned than 32 x 1 would have.
+    # A warp has 16 x 2 pixels: fewer rows of a source that is turned than 32 x 1 would have. Those
+    # of one thread are in one row, as far as a program has so many columns.
     lane = tl.arange(0, ROWS * BLOCK)
     left = tl.program_id(0) * BLOCK
     top = tl.program_id(1) * ROWS
-    column = left + lane // 32 % (BLOCK // 16) * 16 + lane % 16
-    row = top + lane // (2 * BLOCK) * 2 + lane // 16 % 2
-    stored = (column < width) & (row < height)
-    across, down = column.to(tl.float32), row.to(tl.float32)
-    x = _place(across, down, a, b, c, blocks)
-    y = _place(across, down, d, e, f, blocks)
-    # Of the corners, whose places are about those of their pixels, all others lie inside.
-    right = tl.minimum(left + BLOCK, width).to(tl.float32) - 1.0
-    bottom = tl.minimum(top + ROWS, height).to(tl.float32) - 1.0
+    block = lane // (ACROSS * ROWS) * ACROSS
+    line = lane // ACROSS % ROWS
     first, upper = left.to(tl.float32), top.to(tl.float32)
-    low_x, high_x = _range(first, upper, right, bottom, a, b, c)
-    low_y, high_y = _range(first, upper, right, bottom, d, e, f)
-    least, most = 1.0, 1.0
+    across = (first + (lane % ACROSS).to(tl.float32)) + block.to(tl.float32)
+    down = upper + line.to(tl.float32)
+    most_x, most_y = most_xc, most_yc
     if PERSPECTIVE:
-        below = _place(across, down, g, h, i, blocks)
-        x = tl.div_rn(x, below)
-        y = tl.div_rn(y, below)
-        least, most = _range(first, upper, right, bottom, g, h, i)
-    is_inner = _is_inner(low_x, high_x, least, most, source_width)
-    is_inner &= _is_inner(low_y, high_y, least, most, source_height) & (least > 0.0)
-    begin = image * source_height * source_width * CHANNELS
-    to = target + image * height * width * CHANNELS + (row * width + column) * CHANNELS
-    high, wide = source_height, source_width
+        most_x = _plane(first, upper, most_xa, most_xb, most_xc)
+        most_y = _plane(first, upper, most_ya, most_yb, most_yc)
+    is_inner = tl.abs(_plane(first, upper, off_xa, off_xb, off_xc)) <= most_x
+    is_inner &= tl.abs(_plane(first, upper, off_ya, off_yb, off_yc)) <= most_y
+    is_inner &= first + BLOCK <= blocks
+    begin = image * source_bytes
     if is_inner:
-        store_sample(
-            source, to, begin, x, y, wide, high, value, stored, NEAREST, INNER, True, CHANNELS
-        )
+        x = tl.fma(across, a, down * b + c)
+        y = tl.fma(across, d, down * e + f)
+        if PERSPECTIVE:
+            x, y = _quotients(x, y, tl.fma(across, g, down * h + i), NATIVE)
+        pitch = source_width * CHANNELS
+        pixels = inner_pixels(source, begin, x, y, pitch, NEAREST, WHOLE_ROWS, CHANNELS, NATIVE)
     else:
-        store_sample(
-            source, to, begin, x, y, wide, high, value, stored, NEAREST, BORDER, PAIRS, CHANNELS
+        x = _place(across, down, a, b, c, blocks)
+        y = _place(across, down, d, e, f, blocks)
+        if PERSPECTIVE:
+            below = _place(across, down, g, h, i, blocks)
+            x, y = tl.div_rn(x, below), tl.div_rn(y, below)
+        wanted = (left + block + lane % ACROSS < width) & (top + line < height)
+        pixels = pixels_between(
+            source,
+            begin,
+            x,
+            y,
+            source_width,
+            source_height,
+            value,
+            wanted,
+            NEAREST,
+            BORDER,
+            PAIRS,
+            CHANNELS,
+            NATIVE,
         )
+    to = target + image * bytes_each
+    if IN_GROUPS:
+        blocks_each: tl.constexpr = BLOCK // ACROSS
+        pixels = tl.reshape(pixels, (blocks_each, ROWS, ACROSS // 4, 2, 2))
+        pixels = tl.reshape(tl.permute(pixels, (1, 0, 2, 3, 4)), (ROWS * BLOCK // 4, 2, 2))
+        group = tl.arange(0, ROWS * BLOCK // 4)
+        column, row = left // 4 + group % (BLOCK // 4), top + group // (BLOCK // 4)
+        stored = (column * 4 < width) & (row < height)
+        words = to.to(tl.pointer_type(tl.int32))
+        store_groups(words, row * (width // 4) + column, stored, pixels, CHANNELS, NATIVE)
+    else:
+        column, row = left + block + lane % ACROSS, top + line
+        stored = (column < width) & (row < height)
+        store_pixels(to + (row * width + column) * CHANNELS, pixels, stored, CHANNELS)
 
 
 @triton.jit(
@@ -118,33 +192,54 @@ def remap(
     BORDER: tl.constexpr,
     PAIRS: tl.constexpr,
     CHANNELS: tl.constexpr,
+    WHOLE_ROWS: tl.constexpr,  # whether rows of the source are whole words
+    IN_GROUPS: tl.constexpr,  # whether images of the target are whole groups of four pixels
+    NATIVE: tl.constexpr,
+    WARPS: tl.constexpr,  # of 32 threads each
     BLOCK: tl.constexpr,
 ):
     """Read a source at the places that maps give; with one map of both, rows are a number on."""
     image = tl.program_id(1).to(tl.int64)
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    first = tl.program_id(0) * BLOCK
+    # All the pixels of a warp lie side by side: it can exchange them for groups of four.
+    lane = tl.arange(0, BLOCK)
+    each: tl.constexpr = BLOCK // (32 * WARPS)
+    at = first + lane // 32 % WARPS * (32 * each) + lane // (32 * WARPS) * 32 + lane % 32
     stored = at < pixels
     own = image * map_step * STEP
-    x = tl.load(columns + own + at * STEP, mask=stored, other=0.0)
-    y = tl.load(rows + own + at * STEP + (STEP - 1), mask=stored, other=0.0)
+    x = tl.load(columns + own + at * STEP, mask=stored, other=1.0)
+    y = tl.load(rows + own + at * STEP + (STEP - 1), mask=stored, other=1.0)
     if RELATIVE:
         row = at // width
         x += (at - row * width).to(tl.float32)
         y += row.to(tl.float32)
     begin = image * source_height * source_width * CHANNELS
-    to = target + image * pixels * CHANNELS + at * CHANNELS
-    store_sample(
-        source,
-        to,
-        begin,
-        x,
-        y,
-        source_width,
-        source_height,
-        value,
-        stored,
-        NEAREST,
-        BORDER,
-        PAIRS,
-        CHANNELS,
-    )
+    inside = (x >= 0.0) & (x <= source_width - 3) & (y >= 0.0) & (y <= source_height - 3)
+    if tl.min(inside.to(tl.int32), 0) == 1:
+        pitch = source_width * CHANNELS
+        found = inner_pixels(source, begin, x, y, pitch, NEAREST, WHOLE_ROWS, CHANNELS, NATIVE)
+    else:
+        found = pixels_between(
+            source,
+            begin,
+            x,
+            y,
+            source_width,
+            source_height,
+            value,
+            stored,
+            NEAREST,
+            BORDER,
+            PAIRS,
+            CHANNELS,
+            NATIVE,
+        )
+    to = target + image * pixels * CHANNELS
+    if IN_GROUPS:
+        found = tl.permute(tl.reshape(found, (each, WARPS, 8, 2, 2)), (1, 0, 2, 3, 4))
+        group = first // 4 + tl.arange(0, BLOCK // 4)
+        found = tl.reshape(found, (BLOCK // 4, 2, 2))
+        words = to.to(tl.pointer_type(tl.int32))
+        store_groups(words, group, group * 4 < pixels, found, CHANNELS, NATIVE)
+    else:
+        store_pixels(to + at * CHANNELS, found, stored, CHANNELS)
