@@ -123,3 +123,41 @@ class ConfigurationError(DeviceCoreError, ValueError):
             f"it can be {self.possible}",
             "set it anew, or unset it",
         )
+
+
+class PlanError(DeviceCoreError, ValueError):
+    """A plan of a migration cannot be read, or asks for what is not there.
+
+    Attributes:
+        key: The key that it is about; empty where it is about none.
+        reason: What is wrong.
+        fix: What would be right.
+        plan: The plan's file, or a short description of it; empty where it is not known.
+        line: The line in that file, counted from 1; None where there is none.
+    """
+
+    def __init__(
+        self, key: str, reason: str, fix: str = "", plan: str = "", line: int | None = None
+    ) -> None:
+        self.key = key
+        self.reason = reason
+        self.fix = fix
+        self.plan = plan
+        self.line = line
+        super().__init__(key, reason, fix, plan, line)
+
+    def at(self, plan: str, line: int | None, key: str = "") -> PlanError:
+        """Return this error with its place, as far as it has none yet."""
+        return PlanError(
+            self.key or key,
+            self.reason,
+            self.fix,
+            self.plan or plan,
+            line if self.line is None else self.line,
+        )
+
+    def _parts(self) -> tuple[str, ...]:
+        line = "" if self.line is None else f"line {self.line}"
+        key = repr(shorten(self.key, 80)) if self.key else ""
+        where = ", ".join(part for part in (self.plan, line, key) if part)
+        return (f"{where}: {self.reason}" if where else self.reason, self.fix)
