@@ -11,7 +11,6 @@ import numpy as np
 from devicecore.cv.arguments import constant
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import borders as bordering
-from devicecore.cv.plan import Plan
 from devicecore.cv.tables import borders
 from devicecore.cv.triton.picking import picked
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -49,8 +49,7 @@ def _plan(
     rows = borders.index(src.height, top, bottom, border)
     is_constant = border == cv2.BORDER_CONSTANT and src.channels <= 4
     values = constant(value, src.channels, src.dtype) if is_constant else ()
-    run = picked(src, columns, rows, values)
-    return None if run is None else Plan(run)
+    return picked(src, columns, rows, values)
 
 
 copyMakeBorder: Operation = Operation("copyMakeBorder", "triton", _plan, ("src",), _examples)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GROUP = 4
-_WORD = 4
+WORD = 4
 
 
 def groups(pixels: int) -> int:
@@ -28,20 +28,22 @@ def readable(images: torch.Tensor) -> torch.Tensor:
     images = images.contiguous()
     channels = images.shape[3]
     count = images.numel()
-    if count % (GROUP * channels) == 0 and images.data_ptr() % _WORD == 0:
+    if count % (GROUP * channels) == 0 and images.data_ptr() % WORD == 0:
         return images
     filled = images.new_empty(groups(count // channels) * GROUP * channels)
     filled[:count] = images.view(-1)
     return filled
 
 
-def writable(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return memory for whole groups of bytes, and the images of that shape at its beginning."""
+def writable(
+    shape: Sequence[int], device: torch.device, dtype: torch.dtype = torch.uint8
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return memory for whole groups of pixels, and the images of that shape at its beginning."""
     pixels, channels = math.prod(shape[:3]), shape[3]
     if pixels % GROUP == 0:
-        found = torch.empty(shape, dtype=torch.uint8, device=device)
+        found = torch.empty(shape, dtype=dtype, device=device)
         return found, found
-    memory = torch.empty(groups(pixels) * GROUP * channels, dtype=torch.uint8, device=device)
+    memory = torch.empty(groups(pixels) * GROUP * channels, dtype=dtype, device=device)
     return memory, memory[: pixels * channels].view(shape)
 
 

@@ -25,7 +25,7 @@ _ALIGNMENT = 16
 
 
 class Launch:
-    """Launches a kernel on the current stream of the current device.
+    """Launches a kernel on the current stream of the device that its tensors are on.
 
     Finding out which compiled kernel fits takes Triton longer than the launch itself, so that is
     done once, and the handle it gives is used from then on.
@@ -57,6 +57,13 @@ class Launch:
     def __call__(self, *tensors: torch.Tensor) -> None:
         """Launch the kernel on *tensors*, always of the same shapes, types and strides."""
         index = tensors[0].get_device()
+        if _is_the_only_one() or torch.cuda.current_device() == index:
+            self._launch(index, tensors)
+        else:
+            with torch.cuda.device(index):  # takes as long as a launch
+                self._launch(index, tensors)
+
+    def _launch(self, index: int, tensors: Sequence[torch.Tensor]) -> None:
         addresses = [tensor.data_ptr() for tensor in tensors]
         # A handle is of one card.
         key = (index, *[address % _ALIGNMENT == 0 for address in addresses])

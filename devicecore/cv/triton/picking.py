@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from attrs import frozen
 
 from devicecore.cv.table import Table
-from devicecore.cv.triton.grouping import GROUP, readable
+from devicecore.cv.triton.grouping import GROUP
 from devicecore.cv.triton.kernels.picking import pick
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    import torch
 
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
     Index = np.ndarray[Any, Any]
 
@@ -50,10 +52,8 @@ def fits(src: Image, width: int, height: int) -> bool:
     return max(src.height * src.width, height * width) * src.channels < _LARGEST
 
 
-def picked(
-    src: Image, columns: Index, rows: Index, values: Sequence[float] = ()
-) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """Return what copies pixels of images of bytes, or None where the kernel cannot.
+def picked(src: Image, columns: Index, rows: Index, values: Sequence[float] = ()) -> Plan | None:
+    """Return how pixels of images of bytes are copied, or None where the kernel cannot.
 
     Args:
         src: The images.
@@ -82,21 +82,13 @@ def picked(
         "BLOCK": _BLOCK,
     }
 
-    @functools.lru_cache(maxsize=16)
     def launch(count: int, device: torch.device) -> Launch:
         tables = across.there(device), down.there(device)
         bytes_ = src.height * src.width * channels
         rest = (*tables, value, bytes_, width, run.before, run.length, start, edges)
         return Launch(pick, (edges + inner, height, count), rest, constants, _WARPS)
 
-    def run_on(images: torch.Tensor) -> torch.Tensor:
-        count, device = images.shape[0], images.device
-        found = torch.empty((count, height, width, channels), dtype=torch.uint8, device=device)
-        with current(device):
-            launch(count, device)(readable(images), found)
-        return found
-
-    return run_on
+    return launched(src, (height, width, channels), launch)
 
 
 def _longest_run(columns: Index) -> _Run:

@@ -7,25 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-import torch
+from attrs import evolve
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import resizing
-from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.tables import resampling
-from devicecore.cv.triton.grouping import GROUP, readable
+from devicecore.cv.triton.grouping import GROUP
 from devicecore.cv.triton.kernels import resizing as kernels
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 from devicecore.cv.triton.picking import fits, picked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import torch
+
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
     from devicecore.cv.tables.resampling import Axis
 
-    Run = Callable[[torch.Tensor], torch.Tensor]
     Array = np.ndarray[Any, Any]
 
 _BLOCK, _WARPS = 128, 4
@@ -62,24 +64,24 @@ def _plan(
     columns, rows = axes
     if src.size == (columns.target, rows.target) or not fits(src, columns.target, rows.target):
         return None
-    run = kind(src, columns, rows)
-    return None if run is None else Plan(run, known.promise)
+    found = kind(src, columns, rows)
+    return None if found is None else evolve(found, promise=known.promise)
 
 
 def _nearest(
     src: Image, columns: Axis, rows: Axis, *, pixels: Callable[[Axis], Array]
-) -> Run | None:
+) -> Plan | None:
     return picked(src, pixels(columns), pixels(rows))
 
 
-def _linear(src: Image, columns: Axis, rows: Axis) -> Run | None:
+def _linear(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if _factors(columns, rows) == (2, 2):
         return _cells(src, columns, rows)
     across = resampling.clamped(*resampling.centres(columns), columns)
     return _between_two(src, across, resampling.centres(rows))
 
 
-def _area(src: Image, columns: Axis, rows: Axis) -> Run | None:
+def _area(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if columns.step < 1 or rows.step < 1:
         across = resampling.clamped(*resampling.growing_cells(columns), columns)
         return _between_two(src, across, resampling.growing_cells(rows))
@@ -88,7 +90,7 @@ def _area(src: Image, columns: Axis, rows: Axis) -> Run | None:
     return _taps(src, resampling.shrinking_cells(columns), resampling.shrinking_cells(rows), 0)
 
 
-def _linear_exact(src: Image, columns: Axis, rows: Axis) -> Run | None:
+def _linear_exact(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if _factors(columns, rows) == (2, 2) and src.channels != 2:
         return _cells(src, columns, rows)
     (left, across), (top, down) = map(resampling.linear_exact, (columns, rows))
@@ -98,7 +100,7 @@ def _linear_exact(src: Image, columns: Axis, rows: Axis) -> Run | None:
 
 def _between_taps(
     src: Image, columns: Axis, rows: Axis, *, weights: Callable[[Array], Array], bits: int
-) -> Run | None:
+) -> Plan | None:
     tables = []
     for axis in (columns, rows):
         left, beside = resampling.centres(axis)
@@ -119,7 +121,7 @@ def _factors(columns: Axis, rows: Axis) -> tuple[int, int] | None:
 
 def _between_two(
     src: Image, horizontal: tuple[Array, Array], vertical: tuple[Array, Array]
-) -> Run | None:
+) -> Plan | None:
     if src.width == 1:
         return None
     (left, right_share), (top, low_share) = horizontal, vertical
@@ -139,7 +141,7 @@ def _fixed_pair(share: Array) -> Array:
 
 def _taps(
     src: Image, horizontal: tuple[Array, Array], vertical: tuple[Array, Array], bits: int
-) -> Run:
+) -> Plan:
     """Return sums by weight; each table is of places, which may be outside, and of weights."""
     (columns, across), (rows, down) = horizontal, vertical
     beside = columns.clip(0, src.width - 1) * src.channels
@@ -157,7 +159,7 @@ def _by_tables(
     constants: Mapping[str, Any],
     shape: tuple[int, int],
     lanes: int,
-) -> Run:
+) -> Plan:
     """Return what launches a kernel with tables; each pixel of a result has so many lanes."""
     tables = tuple(Table(np.ascontiguousarray(each)) for each in arrays)
     height, width = shape
@@ -165,23 +167,14 @@ def _by_tables(
     all_constants = {**constants, "CHANNELS": src.channels, "BLOCK": _BLOCK}
     size = src.height * src.width * src.channels
 
-    @functools.lru_cache(maxsize=16)
     def launch(count: int, device: torch.device) -> Launch:
         rest = (*(table.there(device) for table in tables), size, width)
         return Launch(kernel, (*grid, count), rest, all_constants, _WARPS)
 
-    def run(images: torch.Tensor) -> torch.Tensor:
-        count, device = images.shape[0], images.device
-        shape = (count, height, width, src.channels)
-        found = torch.empty(shape, dtype=torch.uint8, device=device)
-        with current(device):
-            launch(count, device)(readable(images), found)
-        return found
-
-    return run
+    return launched(src, (height, width, src.channels), launch)
 
 
-def _cells(src: Image, columns: Axis, rows: Axis) -> Run | None:
+def _cells(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     """Return means of cells of whole pixels, where four of them are whole words."""
     across, down = round(columns.step), round(rows.step)
     groups = columns.target // GROUP
@@ -196,24 +189,15 @@ def _cells(src: Image, columns: Axis, rows: Axis) -> Run | None:
         "BLOCK": _BLOCK,
     }
     share = float(np.float32(1) / np.float32(across * down))
-    shape = (rows.target, columns.target, src.channels)
 
-    @functools.lru_cache(maxsize=16)
-    def launch(count: int) -> Launch:
+    def launch(count: int, _device: torch.device) -> Launch:
         grid = (-(-groups // _BLOCK), rows.target, count)
         return Launch(kernels.cells, grid, (groups, share), constants, _WARPS)
 
-    def run(images: torch.Tensor) -> torch.Tensor:
-        count = images.shape[0]
-        found = torch.empty((count, *shape), dtype=torch.uint8, device=images.device)
-        with current(images.device):
-            launch(count)(readable(images), found)
-        return found
-
-    return run
+    return launched(src, (rows.target, columns.target, src.channels), launch)
 
 
-_KINDS: dict[int, Callable[[Image, Axis, Axis], Run | None]] = {
+_KINDS: dict[int, Callable[[Image, Axis, Axis], Plan | None]] = {
     cv2.INTER_LINEAR: _linear,
     cv2.INTER_AREA: _area,
     cv2.INTER_NEAREST: functools.partial(_nearest, pixels=resampling.nearest),

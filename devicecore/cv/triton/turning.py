@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-import torch
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import turning
-from devicecore.cv.plan import Plan
 from devicecore.cv.triton.kernels.turning import turn
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 from devicecore.cv.triton.picking import fits, picked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import torch
+
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
 _TILE, _WARPS = 32, 4
 
@@ -40,8 +42,7 @@ def _flip(src: Image, flipCode: int, dst: Any = None) -> Plan | None:
     columns, rows = np.arange(src.width), np.arange(src.height)
     if flipCode != 0:
         columns = columns[::-1]
-    run = picked(src, columns, rows[::-1] if flipCode <= 0 else rows)
-    return None if run is None else Plan(run)
+    return picked(src, columns, rows[::-1] if flipCode <= 0 else rows)
 
 
 @functools.wraps(turning.rotate.planner)
@@ -73,20 +74,11 @@ def _exchanged(src: Image, *, from_right: bool, from_below: bool) -> Plan | None
         "TILE": _TILE,
     }
 
-    @functools.lru_cache(maxsize=16)
-    def launch(count: int) -> Launch:
+    def launch(count: int, _device: torch.device) -> Launch:
         grid = (-(-width // _TILE), -(-height // _TILE), count)
         return Launch(turn, grid, (height, width), constants, _WARPS)
 
-    def run(images: torch.Tensor) -> torch.Tensor:
-        images = images.contiguous()
-        shape = (images.shape[0], width, height, channels)
-        found = torch.empty(shape, dtype=torch.uint8, device=images.device)
-        with current(images.device):
-            launch(images.shape[0])(images, found)
-        return found
-
-    return Plan(run)
+    return launched(src, (width, height, channels), launch)
 
 
 flip: Operation = Operation(
