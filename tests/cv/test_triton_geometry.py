@@ -56,6 +56,10 @@ for channels in (1, 2, 3, 4):
         for code in range(3):
             check("rotate", picture, code)
         check("transpose", picture)
+        for sides in ((8, 12), (68, 132)):  # in groups of four pixels
+            for code in (0, 2):
+                check("rotate", image(*sides, channels), code)
+            check("transpose", image(*sides, channels))
         if channels > 1:
             check("split", picture)
             check("merge", [np.ascontiguousarray(plane) for plane in np.moveaxis(picture, 2, 0)])

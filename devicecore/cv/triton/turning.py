@@ -10,7 +10,8 @@ import numpy as np
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import turning
-from devicecore.cv.triton.kernels.turning import turn
+from devicecore.cv.triton.grouping import GROUP, is_native
+from devicecore.cv.triton.kernels.turning import turn, turn_groups
 from devicecore.cv.triton.launched import launched
 from devicecore.cv.triton.launching import Launch
 from devicecore.cv.triton.picking import fits, picked
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     from devicecore.cv.plan import Plan
 
 _TILE, _WARPS = 32, 4
+_GROUPED_TILE, _GROUPED_WARPS = 64, 8
 
 
 def _examples(*codes: tuple[int, ...]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(4)
     for channels in (1, 3, 4):
-        for width in (7, 24):
-            image = chance.integers(0, 256, (3, width, channels), np.uint8)
+        for height, width in ((3, 7), (3, 24), (4, 8)):
+            image = chance.integers(0, 256, (height, width, channels), np.uint8)
             for code in codes:
                 yield (image, *code), {}
 
@@ -67,16 +69,15 @@ def _exchanged(src: Image, *, from_right: bool, from_below: bool) -> Plan | None
     if not fits(src, src.width, src.height):
         return None
     height, width, channels = src.height, src.width, src.channels
-    constants = {
-        "FROM_RIGHT": from_right,
-        "FROM_BELOW": from_below,
-        "CHANNELS": channels,
-        "TILE": _TILE,
-    }
+    constants = {"FROM_RIGHT": from_right, "FROM_BELOW": from_below, "CHANNELS": channels}
+    in_groups = height % GROUP == 0 and width % GROUP == 0
+    tile, warps = (_GROUPED_TILE, _GROUPED_WARPS) if in_groups else (_TILE, _WARPS)
 
-    def launch(count: int, _device: torch.device) -> Launch:
-        grid = (-(-width // _TILE), -(-height // _TILE), count)
-        return Launch(turn, grid, (height, width), constants, _WARPS)
+    def launch(count: int, device: torch.device) -> Launch:
+        own = {"NATIVE": is_native(device)} if in_groups else {}
+        grid = (-(-width // tile), -(-height // tile), count)
+        kernel = turn_groups if in_groups else turn
+        return Launch(kernel, grid, (height, width), constants | own | {"TILE": tile}, warps)
 
     return launched(src, (width, height, channels), launch)
 

@@ -235,17 +235,24 @@ def moved_down(low, high, over, NATIVE: tl.constexpr):
 
 
 @triton.jit
-def group_of(pixels, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
-    """Return the bytes of four pixels each as a tuple of as many words as channels.
-
-    Args:
-        pixels: Int32 (groups, 2, 2), of which the lower bytes are the channels.
-        CHANNELS: Bytes of a pixel.
-        NATIVE: Whether the card is NVIDIA's.
-    """
+def four_of(pixels):
+    """Return a tuple of four tensors (groups) of one (groups, 2, 2)."""
     even, odd = tl.split(pixels)
     first, third = tl.split(even)
     second, last = tl.split(odd)
+    return first, second, third, last
+
+
+@triton.jit
+def group_of(pixels, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
+    """Return the bytes of four pixels as a tuple of as many words as channels.
+
+    Args:
+        pixels: A tuple of four, of which the lower bytes are the channels.
+        CHANNELS: Bytes of a pixel.
+        NATIVE: Whether the card is NVIDIA's.
+    """
+    first, second, third, last = pixels
     if CHANNELS == 1:
         begin = bytes_of(first, second, 0x0040, NATIVE)
         words = (bytes_of(begin, bytes_of(third, last, 0x0040, NATIVE), 0x5410, NATIVE),)
@@ -259,3 +266,23 @@ def group_of(pixels, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
     else:
         words = (first, second, third, last)
     return words
+
+
+@triton.jit
+def pixels_of(words, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
+    """Return what `group_of` makes words of; above the channels are other bytes."""
+    begin = words[0]
+    if CHANNELS == 1:
+        second = bytes_of(begin, begin, 0x1111, NATIVE)
+        third = bytes_of(begin, begin, 0x2222, NATIVE)
+        pixels = (begin, second, third, bytes_of(begin, begin, 0x3333, NATIVE))
+    elif CHANNELS == 2:
+        second = bytes_of(begin, begin, 0x3232, NATIVE)
+        pixels = (begin, second, words[1], bytes_of(words[1], words[1], 0x3232, NATIVE))
+    elif CHANNELS == 3:
+        second = bytes_of(begin, words[1], 0x5543, NATIVE)
+        third = bytes_of(words[1], words[2], 0x4432, NATIVE)
+        pixels = (begin, second, third, bytes_of(words[2], words[2], 0x3321, NATIVE))
+    else:
+        pixels = words
+    return pixels

@@ -15,6 +15,7 @@ from devicecore.cv.triton.kernels.pixels import (
     byte,
     bytes_of,
     floor_placed,
+    four_of,
     group_of,
     load_pair,
     moved_down,
@@ -298,6 +299,6 @@ def store_groups(
     NATIVE: tl.constexpr,
 ):
     """Write pixels in groups of four, which are whole words."""
-    words = group_of(pixels, CHANNELS, NATIVE)
+    words = group_of(four_of(pixels), CHANNELS, NATIVE)
     for place in tl.static_range(CHANNELS):
         tl.store(target + group * CHANNELS + place, words[place], mask=stored)
