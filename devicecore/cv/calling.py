@@ -13,7 +13,7 @@ from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.native import native_kernel, original
 from devicecore.cv.policy import DEFAULT, current_policy
 from devicecore.cv.repeats import repeats_of
-from devicecore.errors import NoKernelError, ScopeError
+from devicecore.errors import RefusedCallError, ScopeError
 from devicecore.ledger import default_ledger
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
@@ -163,13 +163,31 @@ def _as_tensors(result: Any, device: Any) -> Any:
 def _computed(
     device: Device, policy: Policy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Compute a call, of one image or of a batch in one array, on *device* if a kernel may."""
+    """Compute a call on *device* if a kernel may, else by OpenCV."""
+    try:
+        return computed(device, policy, name, args, kwargs)
+    except RefusedCallError as error:
+        return _without_kernel(error, policy, name, args, kwargs)
+
+
+def computed(
+    device: Device, policy: Policy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Compute a call, of one image or of a batch in one array, by a kernel on *device*.
+
+    Args:
+        device: Where; tensors are there already.
+        policy: Which kernels the caller allows.
+        name: OpenCV's name of the function.
+        args: The arguments.
+        kwargs: More of them.
+
+    Raises:
+        RefusedCallError: No kernel does, and none has begun.
+    """
     from devicecore.cv.choosing import choose  # kernels need torch, and OpenCV's own do not
 
-    try:
-        choice = choose(name, device, policy, args, kwargs)
-    except NoKernelError as error:
-        return _without_kernel(error, policy, name, args, kwargs)
+    choice = choose(name, device, policy, args, kwargs)
     operation, plan = choice.operation, choice.plan
     images = operation.images_in(args, kwargs)
     destination = operation.destination(args, kwargs)
@@ -184,7 +202,7 @@ def _computed(
 
 
 def _without_kernel(
-    error: NoKernelError,
+    error: RefusedCallError,
     policy: Policy,
     name: str,
     args: Sequence[Any],

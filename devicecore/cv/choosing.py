@@ -8,7 +8,7 @@ from attrs import frozen
 
 from devicecore.cv import catalog
 from devicecore.cv.quarantine import why_untrusted
-from devicecore.errors import NoKernelError
+from devicecore.errors import RefusedCallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ def choose(
         kwargs: More of them.
 
     Raises:
-        NoKernelError: No kernel does; says why each does not.
+        RefusedCallError: No kernel does; says why each does not.
     """
     refused: dict[str, str] = {}
     for label in _labels(device, policy):
@@ -65,7 +65,7 @@ def choose(
     if not refused:
         refused[policy.label or "torch"] = f"there is none for {device.device_type}"
     op = f"cv2.{name}"
-    raise NoKernelError(op, device.name, refused)
+    raise RefusedCallError(op, device.name, refused)
 
 
 def _labels(device: Device, policy: Policy) -> Iterator[str]:
