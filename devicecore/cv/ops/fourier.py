@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.arguments import whole
+from devicecore.cv.native import original
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
 
@@ -44,7 +45,7 @@ def _examples(more: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(41)
     for dtype in (np.float32, np.float64):
         numbers: Any = chance.random((12, 15)).astype(dtype)
-        spectrum = cv2.dft(numbers, flags=cv2.DFT_COMPLEX_OUTPUT)
+        spectrum = original("dft")(numbers, flags=cv2.DFT_COMPLEX_OUTPUT)
         for flags in (0, cv2.DFT_ROWS):
             yield (spectrum,), {"flags": flags | more}
             yield (spectrum,), {"flags": flags | more | cv2.DFT_INVERSE}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
+from devicecore.cv.native import original
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -65,7 +67,7 @@ def from_polar(
     for row, down in enumerate(np.arange(height, dtype=np.float32) - y):
         radii, angles = cv2.cartToPolar(across, np.full_like(across, down))
         if is_log:
-            radii = cv2.log(radii + np.float32(1))
+            radii = original("log")(radii + np.float32(1))
         found[0, row] = radii[0].astype(np.float64) / step
         found[1, row] = (angles[0].astype(np.float64) / turn).astype(np.float32) + ANGLE_BORDER
     return found
