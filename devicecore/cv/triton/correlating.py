@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import cv2
 import torch
@@ -54,19 +54,18 @@ def correlated(
     if total * _BYTE + abs(added) + is_signed * (1 << number) >= _HALF >> is_signed:
         return None
     lines = list(dict.fromkeys(map(tuple, rows)))
-    constants: dict[str, Any] = {
-        "LINES": tuple(weight % _WORD for line in lines for weight in line),
-        "ORDER": tuple(lines.index(tuple(row)) for row in rows),
-        "DOWN": tuple(times % _WORD for times in down),
-        "TOP": area.top,
-        "LEFT": area.left,
-        "WIDTH": area.width,
-        "ADDED": added * (_HALF + 1) % _WORD,
-        "FINISH": kind,
-        "NUMBER": number,
-        "BORDER": border_type,
-    }
+    settings = (
+        tuple(weight % _WORD for line in lines for weight in line),
+        tuple(lines.index(tuple(row)) for row in rows),
+        tuple(times % _WORD for times in down),
+        area.left,
+        area.width,
+        added * (_HALF + 1) % _WORD,
+        kind,
+        number,
+    )
+    constants = {"SETTINGS": settings, "BORDER": border_type, "TOP": area.top}
     sides = area.left * src.channels, (area.width - 1 - area.left) * src.channels
     dtype = torch.int16 if kind == "int16" else torch.uint8
-    tall = area.height
-    return strips(kernels.correlate, src, sides, tall, constants, natively=True, dtype=dtype)
+    values, tall = 2 * len(lines), area.height
+    return strips(kernels.correlate, src, sides, tall, constants, values=values, dtype=dtype)

@@ -131,16 +131,11 @@ def _extremes(src: Image, element: Element, *, is_greatest: bool) -> Run:
     array, area, repeats = element
     rows = [sum(1 << place for place in np.flatnonzero(row).tolist()) for row in array]
     lines = tuple(dict.fromkeys(rows))
-    constants = {
-        "LINES": lines,
-        "ORDER": tuple(map(lines.index, rows)),
-        "TOP": area.top,
-        "LEFT": area.left,
-        "WIDTH": area.width,
-        "GREATEST": is_greatest,
-    }
+    settings = lines, tuple(map(lines.index, rows)), area.left, area.width, is_greatest
+    constants = {"SETTINGS": settings, "TOP": area.top}
     sides = area.left * src.channels, (area.width - 1 - area.left) * src.channels
-    once = strips(kernels.extremes, src, sides, area.height, constants, natively=True)
+    tall, values = area.height, 2 * len(lines)
+    once = strips(kernels.extremes, src, sides, tall, constants, values=values)
 
     def run(images: torch.Tensor) -> torch.Tensor:
         for _ in range(repeats):

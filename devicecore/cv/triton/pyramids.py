@@ -15,20 +15,22 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.triton.correlating import BORDERS
 from devicecore.cv.triton.kernels import pyramids as kernels
 from devicecore.cv.triton.launching import Launch, current
-from devicecore.cv.triton.strips import fits
+from devicecore.cv.triton.strips import ALIGNMENT, fits, warps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
 
-_BLOCK, _ROWS, _WARPS = 256, 8, 4
+# Groups of words that a program has, rows of a result in a strip, and those that are read ahead.
+BLOCK, ROWS, AHEAD = 128, 12, 1
 _REACH = 2
+_WORD = 4
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     chance = np.random.default_rng(5)
-    for shape in ((13, 361, 3), (8, 7, 1), (5, 300, 4)):
+    for shape in ((2 * ROWS, 64, 3), (8, 7, 1), (2 * ROWS, 32, 4)):
         yield (chance.integers(0, 256, shape, np.uint8),), {}
 
 
@@ -45,17 +47,29 @@ def _plan(
     if min(src.size) <= _REACH:
         return None
     high, wide = (src.height + 1) // 2, (src.width + 1) // 2
+    length, short = src.width * src.channels, wide * src.channels
+    # Whole pixels of the image, and of the result.
+    group = 6 if src.channels == 3 else 4
+    before = -(-_REACH * src.channels // _WORD)
+    count = length // (_WORD * group)
+    is_whole = length % (_WORD * group) == 0 and count > _REACH and high >= ROWS
+    groups = count - 2 if is_whole else 0
+    ends = 2 * _WORD * group // 2 if is_whole else short
+    strips = -(-high // ROWS)
+    others = -(-ends * strips // BLOCK)
+    programs = others + -(-groups * strips // BLOCK)
 
     @functools.lru_cache(maxsize=16)
-    def launch(count: int) -> Launch:
-        constants = {"BORDER": borderType, "CHANNELS": src.channels}
-        constants |= {"ROWS": _ROWS, "BLOCK": _BLOCK}
-        grid = (-(-wide * src.channels // _BLOCK), -(-high // _ROWS), count)
-        rest = (src.height, src.width, high, wide)
-        return Launch(kernels.halve, grid, rest, constants, _WARPS)
+    def launch(images: int) -> Launch:
+        constants = {"BORDER": borderType, "CHANNELS": src.channels, "BEFORE": before}
+        constants |= {"GROUP": group, "ROWS": ROWS, "AHEAD": AHEAD, "BLOCK": BLOCK}
+        rest = (src.height, src.width, high, wide, groups, ends, others)
+        return Launch(kernels.halve, (programs, images, 1), rest, constants, warps_of(BLOCK))
 
     def run(images: torch.Tensor) -> torch.Tensor:
         images = images.contiguous()
+        if images.data_ptr() % ALIGNMENT:
+            images = images.clone()
         shape = (images.shape[0], high, wide, src.channels)
         found = torch.empty(shape, dtype=torch.uint8, device=images.device)
         with current(images.device):

@@ -31,7 +31,8 @@ def _plan(src: Image, ksize: int, dst: Any = None) -> Plan | None:
     if plan is None or ksize != _SIZE or not fits(src):
         return None
     sides = src.channels, src.channels
-    return Plan(strips(kernels.median, src, sides, _SIZE, {}, natively=True))
+    constants = {"SETTINGS": (), "TOP": _SIZE // 2}
+    return Plan(strips(kernels.median, src, sides, _SIZE, constants, values=6))
 
 
 medianBlur: Operation = Operation(

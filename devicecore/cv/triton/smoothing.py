@@ -26,13 +26,20 @@ if TYPE_CHECKING:
     Run = Callable[[torch.Tensor], torch.Tensor]
 
 BLOCK, ROWS = 512, 16
+# Weights of blurs that are done in one pass, and registers that these may keep.
+FUSED, FUSED_VALUES = 11, 80
 _WARPS = 4
 _WIDEST = 31
 _SCALE = 2.0**-16
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    for channels, size, sigma in ((3, (5, 5), 0), (1, (3, 3), 0), (3, (11, 5), 2.5)):
+    for channels, size, sigma in (
+        (3, (5, 5), 0),
+        (1, (3, 3), 0),
+        (3, (11, 5), 2.5),
+        (1, (13, 13), 3),
+    ):
         yield (example(channels), size, sigma), {}
     yield (example(4), (0, 0), 0.9), {"borderType": cv2.BORDER_REPLICATE}
 
@@ -55,7 +62,7 @@ def _plan(
         return None
     if any(len(taps) // 2 >= length for taps, length in zip(weights, src.size, strict=True)):
         return None
-    return Plan(_at_once(src, *weights, borderType) or _in_turn(src, *weights, borderType))
+    return Plan(_at_once(src, *weights, borderType) or _by_weights(src, *weights, borderType))
 
 
 def _at_once(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run | None:
@@ -70,19 +77,36 @@ def _at_once(src: Image, across: Sequence[int], down: Sequence[int], border: int
     return correlated(src, [across] * len(down), down, area, border, finish)
 
 
+def _by_weights(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run:
+    """Return a blur by weights that kernels load: with few of them, rows are kept in registers."""
+    if max(len(across), len(down)) > FUSED:
+        return _in_turn(src, across, down, border)
+    side = len(across) // 2 * src.channels
+
+    def weights(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        return _half(across, device), _half(down, device) * _SCALE
+
+    constants = {"SETTINGS": (len(across), len(down)), "BORDER": border, "TOP": len(down) // 2}
+    sides, tall = (side, side), len(down)
+    return strips(kernels.blur, src, sides, tall, constants, weights, values=4, kept=FUSED_VALUES)
+
+
+def _half(weights: Sequence[int], device: torch.device) -> torch.Tensor:
+    """Return weights from the one in the middle on."""
+    return torch.tensor(weights[len(weights) // 2 :], dtype=torch.int32, device=device)
+
+
 def _in_turn(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run:
     """Return a blur along rows, whose sums have 16 bits, and then along columns."""
     side = len(across) // 2 * src.channels
-    constants = {"TAPS": len(across), "BORDER": border}
     along_rows = strips(
         kernels.blur_rows,
         src,
         (side, side),
         1,
-        constants,
-        lambda device: (torch.tensor(across, dtype=torch.int32, device=device),),
+        {"SETTINGS": (len(across),), "BORDER": border, "TOP": 0},
+        lambda device: (_half(across, device),),
         dtype=torch.int16,
-        is_thin=True,
     )
 
     @functools.lru_cache(maxsize=16)

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
     from devicecore.cv.image import Image
 
-BLOCK, ROWS = 256, 16
-_WARPS = 4
-# Programs of taller windows have half of the rows, as it takes long to compile them.
-_SHORT = 3
+# Groups of words that a program has, rows of a strip, and rows that are read ahead.
+BLOCK, ROWS, AHEAD = 128, 32, 1
+# Rows that are done in each turn of a loop, at most; it takes long to compile more.
+STEPS = 5
+# Registers for rows that are kept, and words of a group that are written.
+KEPT_VALUES, WRITTEN = 32, 4
+# Of images, so that their largest groups of words can be read as one.
+ALIGNMENT = 16
 _WORD = 4
 _MOST_BYTES = 1 << 30
 # From this capability on, CUDA cards compare two halves of a word by one instruction.
@@ -38,46 +42,56 @@ def strips(
     constants: Mapping[str, Any],
     rest: Callable[[torch.device], Sequence[Any]] = lambda _: (),
     *,
-    natively: bool = False,
+    values: int = 2,
+    kept: int | None = None,
     dtype: torch.dtype = torch.uint8,
-    is_thin: bool = False,
 ) -> Callable[[torch.Tensor], torch.Tensor]:
     """Return what runs a kernel over images of bytes, and gives images of the same shape.
 
     Args:
-        kernel: One of those that `devicecore.cv.triton.kernels.words` is for.
+        kernel: One that calls `devicecore.cv.triton.kernels.strips.passed`.
         src: The images.
         sides: How many bytes to the left, and to the right, the kernel reads.
         tall: How many rows it reads for each that it writes.
         constants: What the kernel is compiled for, but for what is the same for all such kernels.
         rest: Returns its own arguments, for a device.
-        natively: Whether it wants to know if the card compares halves of words.
+        values: How many values of each word of a row it keeps for rows below.
+        kept: How many registers may hold these, if not as many as usual.
         dtype: The type of what it writes.
-        is_thin: Whether a program has half as many words, as each takes many registers.
     """
     length = src.width * src.channels
     words = -(-length // _WORD)
-    before, after = (-(-side // _WORD) for side in sides)
-    block = BLOCK // 2 if is_thin else BLOCK
-    rows = ROWS if tall <= _SHORT else ROWS // 2
-    is_whole = length % _WORD == 0 and words >= before + block + after and src.height >= rows
-    inner = -(-(words - before - after) // block) if is_whole else 0
-    ends = before + after if is_whole else words
-    count = -(-src.height // rows)
-    columns = inner + -(-ends // block)
-    common = {"CHANNELS": src.channels, "BEFORE": before, "AFTER": after}
-    common |= {"ROWS": rows, "BLOCK": block}
+    above = tall - 1
+    step = next((each for each in range(STEPS, 0, -1) if above % each == 0), 1)
+    rows = max(1, ROWS // step) * step
+    group = _group(length, above * values, kept or KEPT_VALUES, dtype.itemsize)
+    before, after = (_beside(-(-side // _WORD), group) for side in sides)
+    left, right = (-(-side // group) * group for side in (before, after))
+    is_whole = length % _WORD == 0 and words > left + right and src.height >= rows
+    groups = (words - left - right) // group if is_whole else 0
+    ends = left + right if is_whole else words
+    strips = -(-src.height // rows)
+    others = -(-ends * strips // BLOCK)
+    programs = others + -(-groups * strips // BLOCK)
+    common = {"VALUES": values, "KEPT": above, "CHANNELS": src.channels}
+    common |= {"BEFORE": before, "AFTER": after, "GROUP": group, "SIZE": dtype.itemsize}
+    common |= {"ROWS": rows, "STEP": step, "AHEAD": AHEAD, "BLOCK": BLOCK}
 
     @functools.lru_cache(maxsize=16)
     def launch(images: int, device: torch.device) -> Launch:
-        own = {"NATIVE": compares_halves(device)} if natively else {}
-        arguments = (src.height, length, words, inner, ends, *rest(device))
-        grid = (columns, count, images)
-        return Launch(kernel, grid, arguments, {**constants, **own, **common}, _WARPS)
+        own = {"NATIVE": compares_halves(device)}
+        arguments = (src.height, length, words, groups, ends, others, *rest(device))
+        return Launch(
+            kernel,
+            (programs, images, 1),
+            arguments,
+            {**constants, **own, **common},
+            warps_of(BLOCK),
+        )
 
     def run(images: torch.Tensor) -> torch.Tensor:
         images = images.contiguous()
-        if images.data_ptr() % _WORD:
+        if images.data_ptr() % ALIGNMENT:
             images = images.clone()
         found = torch.empty_like(images, dtype=dtype)
         with current(images.device):
@@ -87,11 +101,35 @@ def strips(
     return run
 
 
+def _group(length: int, kept: int, most: int, size: int) -> int:
+    """Return how many words a thread does in each row.
+
+    Args:
+        length: Of a row, in bytes; each begins at a whole group.
+        kept: How many registers are kept for each word.
+        most: How many may be kept in all.
+        size: How many bytes are written for each that is read.
+    """
+    for group in (4, 2):
+        if length % (_WORD * group) == 0 and group * kept <= most and group * size <= WRITTEN:
+            return group
+    return 1
+
+
+def _beside(words: int, group: int) -> int:
+    """Return how many words are read so that groups, or halves of them, are read as one."""
+    return words if words <= group // 2 else -(-words // group) * group
+
+
 def example(channels: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """Return an image that is just large enough for programs of its inner part."""
     chance = np.random.default_rng(seed)
-    width = _WORD * (BLOCK + 2 * channels)
-    return chance.integers(0, 256, (ROWS, -(-width // channels) & -_WORD, channels), np.uint8)
+    return chance.integers(0, 256, (ROWS, 64, channels), np.uint8)
+
+
+def warps_of(block: int) -> int:
+    """Return how many groups of threads share a program, so that each thread has one item."""
+    return max(1, block // (32 if torch.version.hip is None else 64))
 
 
 def compares_halves(device: torch.device) -> bool:

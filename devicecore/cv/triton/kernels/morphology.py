@@ -6,16 +6,8 @@ import triton
 import triton.language as tl
 
 from devicecore.cv.triton.kernels.halves import greater, joined, lesser, split
-from devicecore.cv.triton.kernels.words import (
-    PART,
-    bordered,
-    end_bytes,
-    end_place,
-    inner_place,
-    pair,
-    read,
-    write,
-)
+from devicecore.cv.triton.kernels.strips import passed
+from devicecore.cv.triton.kernels.words import pair
 
 # OpenCV's number of a border that adds no values of its own.
 _REPLICATE = tl.constexpr(1)
@@ -27,7 +19,7 @@ def _picked(a, b, GREATEST: tl.constexpr, NATIVE: tl.constexpr):
 
 
 @triton.jit
-def _along(
+def _in_row(
     even,
     odd,
     START: tl.constexpr,
@@ -49,126 +41,118 @@ def _along(
 
 
 @triton.jit
-def _strip(
-    source,
-    target,
-    at,
-    places,
-    top,
-    height,
-    length,
-    LINES: tl.constexpr,
-    ORDER: tl.constexpr,
-    TOP: tl.constexpr,
-    LEFT: tl.constexpr,
-    WIDTH: tl.constexpr,
-    GREATEST: tl.constexpr,
+def _along(
+    words,
+    _given,
+    SETTINGS: tl.constexpr,
     NATIVE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BEFORE: tl.constexpr,
-    AFTER: tl.constexpr,
-    ROWS: tl.constexpr,
-    INNER: tl.constexpr,
+    GROUP: tl.constexpr,
 ):
-    rows = ()
-    for step in tl.static_range(ROWS + len(ORDER) - 1):
-        own = source + bordered(top + (step - TOP), height, _REPLICATE) * length
-        words = read(own, at, places, BEFORE, AFTER, INNER)
-        even, odd = split(words)
-        found = ()
-        for line in tl.static_range(len(LINES)):
+    """Return extremes of both pairs of each word, for each of the different rows of the element."""
+    lines: tl.constexpr = SETTINGS[0]
+    even, odd = split(words)
+    found = ()
+    for word in tl.static_range(GROUP):
+        for line in tl.static_range(len(lines)):
             for start in tl.static_range(2):
-                one = _along(
-                    even, odd, start, LINES[line], LEFT, WIDTH, CHANNELS, BEFORE, GREATEST, NATIVE
+                one = _in_row(
+                    even,
+                    odd,
+                    start,
+                    lines[line],
+                    SETTINGS[2],
+                    SETTINGS[3],
+                    CHANNELS,
+                    BEFORE + word,
+                    SETTINGS[4],
+                    NATIVE,
                 )
                 found = found + (one,)  # noqa: RUF005 - Triton knows no unpacking
-        rows = rows + (found,)  # noqa: RUF005 - the same
-        if step >= len(ORDER) - 1:
-            upper = rows[step - len(ORDER) + 1]
-            low, high = upper[2 * ORDER[0]], upper[2 * ORDER[0] + 1]
-            for line in tl.static_range(1, len(ORDER)):
-                other = rows[step - len(ORDER) + 1 + line]
-                low = _picked(low, other[2 * ORDER[line]], GREATEST, NATIVE)
-                high = _picked(high, other[2 * ORDER[line] + 1], GREATEST, NATIVE)
-            y = top + (step - len(ORDER) + 1)
-            write(target + y * length, at, joined(low, high), y < height, length, INNER)
+    return found
 
 
-@triton.jit(do_not_specialize=["height", "length", "words", "inner", "ends"])
+@triton.jit
+def _below(
+    window,
+    _given,
+    SETTINGS: tl.constexpr,
+    NATIVE: tl.constexpr,
+    GROUP: tl.constexpr,
+    _STEP: tl.constexpr,
+):
+    """Return words of the extremes of rows."""
+    order: tl.constexpr = SETTINGS[1]
+    count: tl.constexpr = 2 * len(SETTINGS[0])
+    found = ()
+    for word in tl.static_range(GROUP):
+        low = window[0][word * count + 2 * order[0]]
+        high = window[0][word * count + 2 * order[0] + 1]
+        for line in tl.static_range(1, len(order)):
+            other = window[line]
+            low = _picked(low, other[word * count + 2 * order[line]], SETTINGS[4], NATIVE)
+            high = _picked(high, other[word * count + 2 * order[line] + 1], SETTINGS[4], NATIVE)
+        found = found + (joined(low, high),)  # noqa: RUF005 - Triton knows no unpacking
+    return found
+
+
+@triton.jit(do_not_specialize=["height", "length", "words", "groups", "ends", "others"])
 def extremes(
-    source,  # bytes of images, each (height, length)
+    source,
     target,
     height,
     length,
     words,
-    inner,
+    groups,
     ends,
-    LINES: tl.constexpr,
-    ORDER: tl.constexpr,
+    others,
+    SETTINGS: tl.constexpr,
+    VALUES: tl.constexpr,
+    KEPT: tl.constexpr,
     TOP: tl.constexpr,
-    LEFT: tl.constexpr,
-    WIDTH: tl.constexpr,
-    GREATEST: tl.constexpr,
     NATIVE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BEFORE: tl.constexpr,
     AFTER: tl.constexpr,
+    GROUP: tl.constexpr,
+    SIZE: tl.constexpr,
     ROWS: tl.constexpr,
+    STEP: tl.constexpr,
+    AHEAD: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Take extremes over the pixels of an element: rows are read once, and kept for those below.
+    """Take extremes over the pixels of an element; see `passed` for most arguments.
 
-    LINES are the different rows of the element, each with a bit for each of its *WIDTH* pixels;
-    ORDER says which of them are below each other. *LEFT* and *TOP* are its anchor.
+    SETTINGS are its different rows, each with a bit for each of its pixels; which of these rows are
+    below each other; how many pixels are left of its anchor, and how many are in a row; and whether
+    it takes the greatest bytes.
     """
-    image = tl.program_id(2).to(tl.int64) * height * length
-    source += image
-    target += image
-    if tl.program_id(0) < inner:
-        at, top = inner_place(words, height, BEFORE, AFTER, ROWS, BLOCK)
-        _strip(
-            source,
-            target,
-            at,
-            (),
-            top,
-            height,
-            length,
-            LINES,
-            ORDER,
-            TOP,
-            LEFT,
-            WIDTH,
-            GREATEST,
-            NATIVE,
-            CHANNELS,
-            BEFORE,
-            AFTER,
-            ROWS,
-            True,
-        )
-    else:
-        at, tops = end_place(inner, words, ends, BEFORE, ROWS, BLOCK)
-        places = end_bytes(at, length, BEFORE, AFTER, CHANNELS, _REPLICATE)
-        for part in range(ROWS // PART):
-            _strip(
-                source,
-                target,
-                at,
-                places,
-                tops + part * PART,
-                height,
-                length,
-                LINES,
-                ORDER,
-                TOP,
-                LEFT,
-                WIDTH,
-                GREATEST,
-                NATIVE,
-                CHANNELS,
-                BEFORE,
-                AFTER,
-                PART,
-                False,
-            )
+    passed(
+        source,
+        target,
+        height,
+        length,
+        words,
+        groups,
+        ends,
+        others,
+        (),
+        _along,
+        _below,
+        SETTINGS,
+        VALUES,
+        KEPT,
+        TOP,
+        _REPLICATE,
+        NATIVE,
+        CHANNELS,
+        BEFORE,
+        AFTER,
+        GROUP,
+        SIZE,
+        ROWS,
+        STEP,
+        AHEAD,
+        BLOCK,
+    )

@@ -6,16 +6,8 @@ import triton
 import triton.language as tl
 
 from devicecore.cv.triton.kernels.halves import greater, joined, lesser, split
-from devicecore.cv.triton.kernels.words import (
-    PART,
-    bordered,
-    end_bytes,
-    end_place,
-    inner_place,
-    pair,
-    read,
-    write,
-)
+from devicecore.cv.triton.kernels.strips import passed
+from devicecore.cv.triton.kernels.words import pair
 
 # OpenCV's number of the border of medians.
 _REPLICATE = tl.constexpr(1)
@@ -54,85 +46,105 @@ def _median(upper, own, lower, IS_FIRST: tl.constexpr, NATIVE: tl.constexpr):
 
 
 @triton.jit
-def _strip(
-    source,
-    target,
-    at,
-    places,
-    top,
-    height,
-    length,
+def _along(
+    words,
+    _given,
+    _SETTINGS: tl.constexpr,
     NATIVE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BEFORE: tl.constexpr,
-    AFTER: tl.constexpr,
-    ROWS: tl.constexpr,
-    INNER: tl.constexpr,
+    GROUP: tl.constexpr,
 ):
-    rows = ()
-    for step in tl.static_range(ROWS + 2):
-        own = source + bordered(top + (step - 1), height, _REPLICATE) * length
-        even, odd = split(read(own, at, places, BEFORE, AFTER, INNER))
-        halves = ()
+    """Return the sorted values of rows of three, for both pairs of each word."""
+    even, odd = split(words)
+    found = ()
+    for word in tl.static_range(GROUP):
         for start in tl.static_range(2):
-            left = pair(even, odd, start - CHANNELS, BEFORE)
-            right = pair(even, odd, start + CHANNELS, BEFORE)
-            found = _sorted(left, pair(even, odd, start, BEFORE), right, NATIVE)
-            halves = halves + (found,)  # noqa: RUF005 - Triton knows no unpacking
-        rows = rows + (halves,)  # noqa: RUF005 - the same
-        if step >= 2:
-            medians = ()
-            for start in tl.static_range(2):
-                upper, own, lower = rows[step - 2], rows[step - 1], rows[step]
-                one = _median(upper[start], own[start], lower[start], step % 2 == 0, NATIVE)
-                medians = medians + (one,)  # noqa: RUF005 - the same
-            y = top + (step - 2)
-            write(
-                target + y * length, at, joined(medians[0], medians[1]), y < height, length, INNER
-            )
+            left = pair(even, odd, start - CHANNELS, BEFORE + word)
+            own = pair(even, odd, start, BEFORE + word)
+            right = pair(even, odd, start + CHANNELS, BEFORE + word)
+            found = found + _sorted(left, own, right, NATIVE)
+    return found
 
 
-@triton.jit(do_not_specialize=["height", "length", "words", "inner", "ends"])
+@triton.jit
+def _below(
+    window,
+    _given,
+    _SETTINGS: tl.constexpr,
+    NATIVE: tl.constexpr,
+    GROUP: tl.constexpr,
+    STEP: tl.constexpr,
+):
+    """Return words of medians."""
+    found = ()
+    for word in tl.static_range(GROUP):
+        both = ()
+        for start in tl.static_range(2):
+            three = ()
+            for line in tl.static_range(3):
+                row = window[line]
+                sorts = ()
+                for place in tl.static_range(3):
+                    sorts = sorts + (row[6 * word + 3 * start + place],)  # noqa: RUF005 - the same
+                three = three + (sorts,)  # noqa: RUF005 - the same
+            one = _median(three[0], three[1], three[2], STEP % 2 == 0, NATIVE)
+            both = both + (one,)  # noqa: RUF005 - the same
+        found = found + (joined(both[0], both[1]),)  # noqa: RUF005 - the same
+    return found
+
+
+@triton.jit(do_not_specialize=["height", "length", "words", "groups", "ends", "others"])
 def median(
-    source,  # bytes of images, each (height, length)
+    source,
     target,
     height,
     length,
     words,
-    inner,
+    groups,
     ends,
+    others,
+    SETTINGS: tl.constexpr,
+    VALUES: tl.constexpr,
+    KEPT: tl.constexpr,
+    TOP: tl.constexpr,
     NATIVE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BEFORE: tl.constexpr,
     AFTER: tl.constexpr,
+    GROUP: tl.constexpr,
+    SIZE: tl.constexpr,
     ROWS: tl.constexpr,
+    STEP: tl.constexpr,
+    AHEAD: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Take medians of squares of three; the rows of each are sorted once, and kept for others."""
-    image = tl.program_id(2).to(tl.int64) * height * length
-    source += image
-    target += image
-    if tl.program_id(0) < inner:
-        at, top = inner_place(words, height, BEFORE, AFTER, ROWS, BLOCK)
-        _strip(
-            source, target, at, (), top, height, length, NATIVE, CHANNELS, BEFORE, AFTER, ROWS, True
-        )
-    else:
-        at, tops = end_place(inner, words, ends, BEFORE, ROWS, BLOCK)
-        places = end_bytes(at, length, BEFORE, AFTER, CHANNELS, _REPLICATE)
-        for part in range(ROWS // PART):
-            _strip(
-                source,
-                target,
-                at,
-                places,
-                tops + part * PART,
-                height,
-                length,
-                NATIVE,
-                CHANNELS,
-                BEFORE,
-                AFTER,
-                PART,
-                False,
-            )
+    """Take medians of squares of three; see `passed` for the arguments. There are no SETTINGS."""
+    passed(
+        source,
+        target,
+        height,
+        length,
+        words,
+        groups,
+        ends,
+        others,
+        (),
+        _along,
+        _below,
+        SETTINGS,
+        VALUES,
+        KEPT,
+        TOP,
+        _REPLICATE,
+        NATIVE,
+        CHANNELS,
+        BEFORE,
+        AFTER,
+        GROUP,
+        SIZE,
+        ROWS,
+        STEP,
+        AHEAD,
+        BLOCK,
+    )

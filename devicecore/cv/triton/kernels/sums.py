@@ -11,17 +11,8 @@ import triton
 import triton.language as tl
 
 from devicecore.cv.triton.kernels.halves import greater, lesser
-from devicecore.cv.triton.kernels.words import (
-    PART,
-    bordered,
-    end_bytes,
-    end_place,
-    inner_place,
-    pair,
-    read,
-    write,
-    write_pairs,
-)
+from devicecore.cv.triton.kernels.strips import passed
+from devicecore.cv.triton.kernels.words import pair
 
 _BOTH = tl.constexpr(0x00010001)
 _BYTES = tl.constexpr(0x00FF00FF)
@@ -63,13 +54,12 @@ def along(
 
 
 @triton.jit
-def _below(rows, STEP: tl.constexpr, START: tl.constexpr, ORDER: tl.constexpr, DOWN: tl.constexpr):
-    """Return sums of rows, the last of which is that of *STEP*."""
-    upper = rows[STEP - len(ORDER) + 1]
-    total = upper[2 * ORDER[0] + START] * DOWN[0]
+def _summed(window, PLACE: tl.constexpr, ORDER: tl.constexpr, DOWN: tl.constexpr):
+    """Return sums of rows; of each, the values of its line of weights from *PLACE* on."""
+    total = window[0][2 * ORDER[0] + PLACE] * DOWN[0]
     for line in tl.static_range(1, len(ORDER)):
-        own = rows[STEP - len(ORDER) + 1 + line]
-        total += own[2 * ORDER[line] + START] * DOWN[line]
+        own = window[line]
+        total += own[2 * ORDER[line] + PLACE] * DOWN[line]
     return total
 
 
@@ -91,151 +81,137 @@ def _rounded(total, BITS: tl.constexpr):
 
 
 @triton.jit
-def _strip(
-    source,
-    target,
-    at,
-    places,
-    top,
-    height,
-    length,
-    LINES: tl.constexpr,
-    ORDER: tl.constexpr,
-    DOWN: tl.constexpr,
-    TOP: tl.constexpr,
-    LEFT: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ADDED: tl.constexpr,
-    FINISH: tl.constexpr,
-    NUMBER: tl.constexpr,
-    BORDER: tl.constexpr,
-    NATIVE: tl.constexpr,
+def _along(
+    words,
+    _given,
+    SETTINGS: tl.constexpr,
+    _NATIVE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BEFORE: tl.constexpr,
-    AFTER: tl.constexpr,
-    ROWS: tl.constexpr,
-    INNER: tl.constexpr,
+    GROUP: tl.constexpr,
 ):
-    rows = ()
-    for step in tl.static_range(ROWS + len(ORDER) - 1):
-        row = source + bordered(top + (step - TOP), height, BORDER) * length
-        even, odd = split(read(row, at, places, BEFORE, AFTER, INNER))
-        found = ()
-        for line in tl.static_range(len(LINES) // WIDTH):
+    """Return sums of both pairs of each word, for each of the different rows of weights."""
+    lines: tl.constexpr = SETTINGS[0]
+    width: tl.constexpr = SETTINGS[4]
+    even, odd = split(words)
+    found = ()
+    for word in tl.static_range(GROUP):
+        for line in tl.static_range(len(lines) // width):
             for start in tl.static_range(2):
-                one = along(even, odd, LINES, start, line * WIDTH, WIDTH, LEFT, CHANNELS, BEFORE)
+                one = along(
+                    even,
+                    odd,
+                    lines,
+                    start,
+                    line * width,
+                    width,
+                    SETTINGS[3],
+                    CHANNELS,
+                    BEFORE + word,
+                )
                 found = found + (one,)  # noqa: RUF005 - Triton knows no unpacking
-        rows = rows + (found,)  # noqa: RUF005 - the same
-        if step >= len(ORDER) - 1:
-            y = top + (step - len(ORDER) + 1)
-            low = _below(rows, step, 0, ORDER, DOWN) + ADDED
-            high = _below(rows, step, 1, ORDER, DOWN) + ADDED
-            if FINISH == "shift":  # by NUMBER bits, of sums that have no sign
-                low, high = (low >> NUMBER) & _BYTES, (high >> NUMBER) & _BYTES
-            elif FINISH == "divide":  # by multiplication with NUMBER
-                low, high = _quotients(low, NUMBER), _quotients(high, NUMBER)
-            else:  # bytes or int16, after NUMBER bits are rounded off
-                low, high = _rounded(low, NUMBER), _rounded(high, NUMBER)
-            if FINISH == "int16":
-                low = (low + (0x8000 - (0x8000 >> NUMBER)) * _BOTH) ^ _SIGNS
-                high = (high + (0x8000 - (0x8000 >> NUMBER)) * _BOTH) ^ _SIGNS
-                write_pairs(target + y * length, at, low, high, y < height, length, INNER)
-            else:
-                if FINISH == "bytes":
-                    least = tl.full(at.shape, (0x8000 >> NUMBER) * _BOTH, tl.uint32)
-                    low = lesser(greater(low, least, NATIVE), least + _BYTES, NATIVE) - least
-                    high = lesser(greater(high, least, NATIVE), least + _BYTES, NATIVE) - least
-                write(target + y * length, at, low | (high << 8), y < height, length, INNER)
+    return found
 
 
-@triton.jit(do_not_specialize=["height", "length", "words", "inner", "ends"])
+@triton.jit
+def _below(
+    window,
+    _given,
+    SETTINGS: tl.constexpr,
+    NATIVE: tl.constexpr,
+    GROUP: tl.constexpr,
+    _STEP: tl.constexpr,
+):
+    """Return words of the sums of rows, as they are written."""
+    lines: tl.constexpr = SETTINGS[0]
+    order: tl.constexpr = SETTINGS[1]
+    down: tl.constexpr = SETTINGS[2]
+    added: tl.constexpr = SETTINGS[5]
+    finish: tl.constexpr = SETTINGS[6]
+    number: tl.constexpr = SETTINGS[7]
+    count: tl.constexpr = len(lines) // SETTINGS[4] * 2
+    found = ()
+    for word in tl.static_range(GROUP):
+        low = _summed(window, word * count, order, down) + added
+        high = _summed(window, word * count + 1, order, down) + added
+        if finish == "shift":  # by bits, of sums that have no sign
+            low, high = (low >> number) & _BYTES, (high >> number) & _BYTES
+        elif finish == "divide":  # by multiplication
+            low, high = _quotients(low, number), _quotients(high, number)
+        else:  # bytes or int16, after bits are rounded off
+            low, high = _rounded(low, number), _rounded(high, number)
+        if finish == "int16":
+            low = (low + (0x8000 - (0x8000 >> number)) * _BOTH) ^ _SIGNS
+            high = (high + (0x8000 - (0x8000 >> number)) * _BOTH) ^ _SIGNS
+            first = (low & 0xFFFF) | (high << 16)
+            second = (low >> 16) | (high & 0xFFFF0000)
+            found = found + (first, second)  # noqa: RUF005 - Triton knows no unpacking
+        else:
+            if finish == "bytes":
+                least = tl.full(low.shape, (0x8000 >> number) * _BOTH, tl.uint32)
+                low = lesser(greater(low, least, NATIVE), least + _BYTES, NATIVE) - least
+                high = lesser(greater(high, least, NATIVE), least + _BYTES, NATIVE) - least
+            found = found + (low | (high << 8),)  # noqa: RUF005 - the same
+    return found
+
+
+@triton.jit(do_not_specialize=["height", "length", "words", "groups", "ends", "others"])
 def correlate(
-    source,  # bytes of images, each (height, length)
+    source,
     target,
     height,
     length,
     words,
-    inner,
+    groups,
     ends,
-    LINES: tl.constexpr,
-    ORDER: tl.constexpr,
-    DOWN: tl.constexpr,
-    TOP: tl.constexpr,
-    LEFT: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ADDED: tl.constexpr,
-    FINISH: tl.constexpr,
-    NUMBER: tl.constexpr,
+    others,
+    SETTINGS: tl.constexpr,
     BORDER: tl.constexpr,
+    VALUES: tl.constexpr,
+    KEPT: tl.constexpr,
+    TOP: tl.constexpr,
     NATIVE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BEFORE: tl.constexpr,
     AFTER: tl.constexpr,
+    GROUP: tl.constexpr,
+    SIZE: tl.constexpr,
     ROWS: tl.constexpr,
+    STEP: tl.constexpr,
+    AHEAD: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Sum the pixels of windows by weight: those of each row once, and then rows below each other.
+    """Sum the pixels of windows by weight; see `passed` for most arguments.
 
-    LINES has the different rows of a kernel one after the other, each of *WIDTH* weights. ORDER
-    says which of them are below each other, and DOWN by what weight each row counts. *LEFT* and
-    *TOP* are the anchor, ADDED goes to both halves of each sum, and FINISH makes bytes of sums.
+    SETTINGS are the different rows of a kernel one after the other; which of them are below each
+    other; by what weight each row counts; how many pixels are left of the anchor, and how many in a
+    row; what is added to both halves of each sum; and how bytes are made of sums, with a number.
     """
-    image = tl.program_id(2).to(tl.int64) * height * length
-    source += image
-    target += image
-    if tl.program_id(0) < inner:
-        at, top = inner_place(words, height, BEFORE, AFTER, ROWS, BLOCK)
-        _strip(
-            source,
-            target,
-            at,
-            (),
-            top,
-            height,
-            length,
-            LINES,
-            ORDER,
-            DOWN,
-            TOP,
-            LEFT,
-            WIDTH,
-            ADDED,
-            FINISH,
-            NUMBER,
-            BORDER,
-            NATIVE,
-            CHANNELS,
-            BEFORE,
-            AFTER,
-            ROWS,
-            True,
-        )
-    else:
-        at, tops = end_place(inner, words, ends, BEFORE, ROWS, BLOCK)
-        places = end_bytes(at, length, BEFORE, AFTER, CHANNELS, BORDER)
-        for part in range(ROWS // PART):
-            _strip(
-                source,
-                target,
-                at,
-                places,
-                tops + part * PART,
-                height,
-                length,
-                LINES,
-                ORDER,
-                DOWN,
-                TOP,
-                LEFT,
-                WIDTH,
-                ADDED,
-                FINISH,
-                NUMBER,
-                BORDER,
-                NATIVE,
-                CHANNELS,
-                BEFORE,
-                AFTER,
-                PART,
-                False,
-            )
+    passed(
+        source,
+        target,
+        height,
+        length,
+        words,
+        groups,
+        ends,
+        others,
+        (),
+        _along,
+        _below,
+        SETTINGS,
+        VALUES,
+        KEPT,
+        TOP,
+        BORDER,
+        NATIVE,
+        CHANNELS,
+        BEFORE,
+        AFTER,
+        GROUP,
+        SIZE,
+        ROWS,
+        STEP,
+        AHEAD,
+        BLOCK,
+    )

@@ -14,8 +14,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-# Rows that are done together at the ends of rows, where each takes many registers.
-PART = tl.constexpr(2)
 # OpenCV's numbers of borders; what is none of these is BORDER_REFLECT_101.
 _REPLICATE, _REFLECT = tl.constexpr(1), tl.constexpr(2)
 # Added to a place left of an image, it makes the division of whole numbers one that rounds down.
@@ -38,38 +36,50 @@ def bordered(place, length, BORDER: tl.constexpr):
 
 @triton.jit
 def inner_place(
-    words,
+    groups,
     height,
+    others,
     BEFORE: tl.constexpr,
-    AFTER: tl.constexpr,
+    GROUP: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Return the words of a program of the inner part, and their first row.
+    """Return the first words of the groups of a program of the inner part, and their first rows.
 
-    The last programs begin where they fit: what two of them write is the same.
+    The last strips begin where they fit, and what is beyond the last group is that group: what is
+    done twice is the same.
     """
-    first = tl.minimum(BEFORE + tl.program_id(0) * BLOCK, words - AFTER - BLOCK)
-    top = tl.minimum(tl.program_id(1) * ROWS, height - ROWS)
-    return first + tl.arange(0, BLOCK), top
+    strips = (height + (ROWS - 1)) // ROWS
+    item = (tl.program_id(0) - others) * BLOCK + tl.arange(0, BLOCK)
+    item = tl.minimum(item, groups * strips - 1)
+    left: tl.constexpr = (BEFORE + GROUP - 1) // GROUP
+    top = tl.minimum(item // groups * ROWS, height - ROWS)
+    return (item % groups + left) * GROUP, top
 
 
 @triton.jit
-def end_place(inner, words, ends, BEFORE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def end_place(
+    words,
+    ends,
+    BEFORE: tl.constexpr,
+    GROUP: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     """Return the words of a program of the ends of rows, and the first row of each.
 
     Args:
-        inner: How many programs of the inner part there are for each strip.
         words: Of a row.
         ends: How many of these are done by such programs.
-        BEFORE: How many of them are at the left end.
+        BEFORE: How many words are read left of a group.
+        GROUP: How many words a group has; there are whole groups at the left end.
         ROWS: How many rows are done of each word.
         BLOCK: How many words a program has.
     """
-    program = (tl.program_id(0) - inner) * tl.num_programs(1) + tl.program_id(1)
-    item = program * BLOCK + tl.arange(0, BLOCK)
+    item = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     word = item % ends
-    return tl.where(word < BEFORE, word, words - ends + word), item // ends * ROWS
+    left: tl.constexpr = (BEFORE + GROUP - 1) // GROUP * GROUP
+    return tl.where(word < left, word, words - ends + word), item // ends * ROWS
 
 
 @triton.jit
@@ -92,65 +102,104 @@ def end_bytes(
 
 
 @triton.jit
-def read(row, at, places, BEFORE: tl.constexpr, AFTER: tl.constexpr, INNER: tl.constexpr):
-    """Return a tuple of the words at *at*, those *BEFORE* them and those *AFTER* them.
-
-    Args:
-        row: Where a row begins.
-        at: Which of its words, if all of them lie in the row.
-        places: Where their bytes are otherwise.
-        BEFORE: How many words left of them.
-        AFTER: How many words right of them.
-        INNER: Whether they all lie in the row, which begins at a whole word.
-    """
-    words = ()
-    for place in tl.static_range(BEFORE + 1 + AFTER):
-        if INNER:
-            start = row.to(tl.pointer_type(tl.uint32)) + at
-            word = tl.load(start + (place - BEFORE))
-        else:
-            word = tl.load(row + places[4 * place]).to(tl.uint32)
-            for byte in tl.static_range(1, 4):
-                word |= tl.load(row + places[4 * place + byte]).to(tl.uint32) << (8 * byte)
-        words = words + (word,)  # noqa: RUF005 - the same
+def _loaded(start, COUNT: tl.constexpr):
+    """Return *COUNT* words by one instruction: 1, 2 or 4, from places that are multiples of it."""
+    if COUNT == 1:
+        words = (tl.load(start),)
+    elif COUNT == 2:
+        both = start[:, None] + tl.arange(0, 2)[None, :]
+        words = tl.split(tl.load(tl.multiple_of(both, (1, 8))))
+    else:
+        every = start[:, None] + tl.arange(0, 4)[None, :]
+        loaded = tl.load(tl.multiple_of(every, (1, 16)))
+        even, odd = tl.split(tl.reshape(loaded, (start.shape[0], 2, 2)))
+        first, third = tl.split(even)
+        second, fourth = tl.split(odd)
+        words = (first, second, third, fourth)
     return words
 
 
 @triton.jit
-def write(row, at, word, is_there, length, INNER: tl.constexpr):
-    """Write words into a row, as far as it goes and where *is_there*."""
-    if INNER:
-        tl.store(row.to(tl.pointer_type(tl.uint32)) + at, word)
+def _stored(start, words, is_there):
+    """Write 1, 2, 3, 4 or 8 words; 2 to places that are multiples of that, and more than 3 of 4."""
+    if len(words) % 2 == 1:
+        for place in tl.static_range(len(words)):
+            tl.store(start + place, words[place], mask=is_there)
+    elif len(words) == 2:
+        both = start[:, None] + tl.arange(0, 2)[None, :]
+        joint = tl.join(words[0], words[1])
+        tl.store(tl.multiple_of(both, (1, 8)), joint, mask=is_there[:, None])
     else:
-        for byte in tl.static_range(4):
-            value = ((word >> (8 * byte)) & 255).to(tl.uint8)
-            tl.store(row + 4 * at + byte, value, mask=is_there & (4 * at + byte < length))
+        for four in tl.static_range(0, len(words), 4):
+            every = start[:, None] + (tl.arange(0, 4)[None, :] + four)
+            even = tl.join(words[four], words[four + 2])
+            odd = tl.join(words[four + 1], words[four + 3])
+            joint = tl.reshape(tl.join(even, odd), (start.shape[0], 4))
+            tl.store(tl.multiple_of(every, (1, 16)), joint, mask=is_there[:, None])
 
 
 @triton.jit
-def write_pairs(row, at, even, odd, is_there, length, INNER: tl.constexpr):
-    """Write values of 16 bits into a row, four for each word; *even* and *odd* are pairs of them.
+def read(
+    row,
+    at,
+    places,
+    BEFORE: tl.constexpr,
+    AFTER: tl.constexpr,
+    GROUP: tl.constexpr,
+    INNER: tl.constexpr,
+):
+    """Return a tuple of the words of groups, those *BEFORE* them and those *AFTER* them.
 
     Args:
-        row: Where it begins.
-        at: Which words of the bytes they are for.
-        even: The first and the third value.
-        odd: The second and the fourth one.
-        is_there: Whether there is such a row.
-        length: How many values a row has.
-        INNER: Whether all of them lie in it.
+        row: Where rows begin.
+        at: The first words of groups, if all that is read lies in the row.
+        places: Where their bytes are otherwise.
+        BEFORE: How many words left of them: less than *GROUP*, or a multiple of it.
+        AFTER: How many words right of them; the same.
+        GROUP: How many words in each group: 1, 2, 4 or 6; 1 at the ends of rows.
+        INNER: Whether they all lie in the row, which begins at a whole group.
+    """
+    words = ()
+    if INNER:
+        start = row.to(tl.pointer_type(tl.uint32)) + at
+        own: tl.constexpr = GROUP if GROUP != 6 else 2
+        left: tl.constexpr = min(BEFORE, own)
+        right: tl.constexpr = min(AFTER, own)
+        for place in tl.static_range(-BEFORE, 0, max(left, 1)):
+            words = words + _loaded(start + place, left)
+        for place in tl.static_range(0, GROUP, own):
+            words = words + _loaded(start + place, own)
+        for place in tl.static_range(0, AFTER, max(right, 1)):
+            words = words + _loaded(start + (GROUP + place), right)
+    else:
+        for place in tl.static_range(BEFORE + 1 + AFTER):
+            word = tl.load(row + places[4 * place]).to(tl.uint32)
+            for byte in tl.static_range(1, 4):
+                word |= tl.load(row + places[4 * place + byte]).to(tl.uint32) << (8 * byte)
+            words = words + (word,)  # noqa: RUF005 - Triton knows no unpacking
+    return words
+
+
+@triton.jit
+def write(row, at, words, is_there, length, INNER: tl.constexpr):
+    """Write words that follow each other into rows, as far as these go and where *is_there*.
+
+    Args:
+        row: Where rows begin.
+        at: Where in them to write, in words.
+        words: A tuple of them.
+        is_there: Whether there are such rows.
+        length: How many bytes a row has.
+        INNER: Whether all words lie in the row, which begins at a whole group.
     """
     if INNER:
-        low = (even & 0xFFFF) | (odd << 16)
-        high = (even >> 16) | (odd & 0xFFFF0000)
-        both = low.to(tl.uint64) | (high.to(tl.uint64) << 32)
-        tl.store(row.to(tl.pointer_type(tl.uint64)) + at, both)
+        _stored(row.to(tl.pointer_type(tl.uint32)) + at, words, is_there)
     else:
-        values = row.to(tl.pointer_type(tl.uint16))
-        for place in tl.static_range(4):
-            own = odd if place % 2 == 1 else even
-            value = ((own >> (place // 2 * 16)) & 0xFFFF).to(tl.uint16)
-            tl.store(values + 4 * at + place, value, mask=is_there & (4 * at + place < length))
+        bytes_there = row.to(tl.pointer_type(tl.uint8))
+        for place in tl.static_range(4 * len(words)):
+            value = ((words[place // 4] >> (place % 4 * 8)) & 255).to(tl.uint8)
+            inside = is_there & (4 * at + place < length)
+            tl.store(bytes_there + 4 * at + place, value, mask=inside)
 
 
 @triton.jit
