@@ -200,8 +200,8 @@ def test_names_are_normalized_as_python_does() -> None:
         (
             "m:f.<locals>.g",
             (
-                "'m:f.<locals>.g': 'm:f.<locals>.g' lives inside another function, where nothing can "
-                "be patched; name the function around it"
+                "'m:f.<locals>.g': 'm:f.<locals>.g' lives inside another function, "
+                "where nothing can be patched; name the function around it"
             ),
         ),
         (
