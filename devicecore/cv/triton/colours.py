@@ -99,7 +99,11 @@ def _hues(order: str, read: tuple[int, ...]) -> Iterator[tuple[str, Conversion]]
 
 @functools.cache
 def _tables_to_lab() -> tuple[Table, ...]:
-    return Table(lab_tables.linear_light().astype(np.int16)), Table(lab_tables.cube_roots())
+    # A root is less than 2**16.
+    return (
+        Table(lab_tables.linear_light().astype(np.int16)),
+        Table(lab_tables.cube_roots().astype(np.uint16)),
+    )
 
 
 @functools.cache

@@ -7,7 +7,13 @@ import triton.language as tl
 
 from devicecore.cv.triton.kernels.hues import from_hls, from_hsv, to_hls, to_hsv
 from devicecore.cv.triton.kernels.lab import from_lab, to_lab
-from devicecore.cv.triton.kernels.pixels import byte, cut, load_four, store_four
+from devicecore.cv.triton.kernels.pixels import (
+    byte,
+    cut,
+    load_four,
+    saturated_word,
+    store_four,
+)
 
 
 @triton.jit
@@ -127,6 +133,16 @@ def convert(
                 else:
                     value = tl.full((BLOCK,), 255, tl.int32)
                 values = values + (value,)  # noqa: RUF005 - the same
-    store_four(
-        target.to(tl.pointer_type(tl.int32)) + first * channels, group, inside, values, channels
-    )
+    to = target.to(tl.pointer_type(tl.int32)) + first * channels
+    if CONVERSION == "Lab":  # it is not cut to bytes yet
+        for place in tl.static_range(channels):
+            word = saturated_word(
+                values[4 * place],
+                values[4 * place + 1],
+                values[4 * place + 2],
+                values[4 * place + 3],
+                NATIVE,
+            )
+            tl.store(to + group * channels + place, word, mask=inside)
+    else:
+        store_four(to, group, inside, values, channels)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from devicecore.cv.triton.kernels.pixels import cut
-
 _HALF = tl.constexpr(1 << 14)  # of 15 bits
 _MIDDLE = tl.constexpr((128 << 15) + (1 << 14))
 # A full X, Y or Z; up to what the cube root is straight, and where that line begins.
@@ -22,16 +20,16 @@ def _root(roots, a, b, c, WEIGHTS: tl.constexpr, FIRST: tl.constexpr):
 
 @triton.jit
 def to_lab(blue, green, red, light, roots, NUMBERS: tl.constexpr):
-    """Return Lab; the numbers are weights, and what is to become of the lightness."""
+    """Return Lab, not cut yet; the numbers are weights, and what is to become of the lightness."""
     blue = tl.load(light + blue).to(tl.int32)
     green = tl.load(light + green).to(tl.int32)
     red = tl.load(light + red).to(tl.int32)
     x = _root(roots, blue, green, red, NUMBERS, 0)
     y = _root(roots, blue, green, red, NUMBERS, 3)
     z = _root(roots, blue, green, red, NUMBERS, 6)
-    lightness = cut((y * NUMBERS[9] + (NUMBERS[10] + _HALF)) >> 15)
-    red_green = cut(((x - y) * 500 + _MIDDLE) >> 15)
-    yellow_blue = cut(((y - z) * 200 + _MIDDLE) >> 15)
+    lightness = (y * NUMBERS[9] + (NUMBERS[10] + _HALF)) >> 15
+    red_green = ((x - y) * 500 + _MIDDLE) >> 15
+    yellow_blue = ((y - z) * 200 + _MIDDLE) >> 15
     return lightness, red_green, yellow_blue
 
 
