@@ -17,8 +17,9 @@ from devicecore.cv.environment import environment
 from devicecore.cv.operation import Operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.triton.grouping import is_native, readable, writable
+from devicecore.cv.triton.grouping import groups, is_native
 from devicecore.cv.triton.kernels import pointwise as kernels
+from devicecore.cv.triton.launched import launched
 from devicecore.cv.triton.launching import Launch, current
 
 if TYPE_CHECKING:
@@ -129,8 +130,7 @@ def _combined(name: str, *scales: str) -> Operation:
         is_small = _largest(name, numbers) < _LARGEST_COUNTED
         weights = [*numbers, 0.0, 0.0, 0.0][:3]
 
-        @functools.lru_cache(maxsize=16)
-        def launch(words: int, device: torch.device) -> Launch:
+        def launch(count: int, device: torch.device) -> Launch:
             constants = {
                 "OPERATION": name,
                 "IS_FLOAT": is_float,
@@ -138,18 +138,12 @@ def _combined(name: str, *scales: str) -> Operation:
                 "NATIVE": is_float and is_native(device),
                 "BLOCK": _WORDS,
             }
+            words = groups(count * first.pixels) * first.channels
             grid = (-(-words // _WORDS), 1, 1)
             return Launch(kernels.combine, grid, (words, *weights), constants, _WARPS)
 
-        def run(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-            memory, target = writable(a.shape, a.device)
-            with current(a.device):
-                launch(memory.numel() // 4, a.device)(
-                    readable(a), readable(b.expand(a.shape)), memory
-                )
-            return target
-
-        return Plan(run, plan.promise)
+        shape = (first.height, first.width, first.channels)
+        return launched(first, shape, launch, promise=plan.promise)
 
     return _operation(name, planner)
 

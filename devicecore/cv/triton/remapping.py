@@ -66,7 +66,8 @@ def _plan(
 
     @functools.lru_cache(maxsize=16)
     def launch(count: int, step: int, device: torch.device) -> Launch:
-        rest = (src.height, src.width, pixels, width, value, step)
+        source_bytes = src.pixels * src.channels
+        rest = (src.height, src.width, source_bytes, pixels, width, value, step)
         grid = (-(-pixels // _BLOCK), count, 1)
         own = {"NATIVE": is_native(device), "WARPS": _WARPS, "BLOCK": _BLOCK}
         return Launch(kernels.remap, grid, rest, constants | own, _WARPS)

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-import torch
 
 from devicecore.cv.arguments import size
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import warping
 from devicecore.cv.ops.sampling import sampler
-from devicecore.cv.plan import Plan
 from devicecore.cv.tables.warping import source_matrix
-from devicecore.cv.triton.grouping import GROUP, is_native, readable
+from devicecore.cv.triton.grouping import GROUP, is_native
 from devicecore.cv.triton.kernels import warping as kernels
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    import torch
 
     from devicecore.cv.image import Image
     from devicecore.cv.ops.sampling import Sampler
+    from devicecore.cv.plan import Plan
 
 _INTERPOLATION = 7  # the part of the flags that names it
 _PAIRED = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})
@@ -105,7 +107,13 @@ def _operation(known: Operation, rows: int) -> Operation:
         made = (high, wide, high * wide * src.channels)
         rest = (*numbers, *test, blocks, *read, *made, value)
         constants = {"PERSPECTIVE": rows == 3, **constants, "IN_GROUPS": wide % GROUP == 0}
-        return Plan(_run(rest, constants, (high, wide, src.channels)))
+
+        def launch(count: int, device: torch.device) -> Launch:
+            grid = (-(-wide // _BLOCK), -(-high // _ROWS), count)
+            own = {"NATIVE": is_native(device), "ACROSS": _ACROSS, "ROWS": _ROWS, "BLOCK": _BLOCK}
+            return Launch(kernels.warp, grid, rest, constants | own, _WARPS)
+
+        return launched(src, (high, wide, src.channels), launch)
 
     return Operation(
         known.name, "triton", planner, known.images, functools.partial(_examples, known)
@@ -147,27 +155,6 @@ def _inner_test(matrix: Any, source: tuple[int, int], result: tuple[int, int]) -
         distances += distance.tolist()
         radii += radius.tolist()
     return distances + radii
-
-
-def _run(
-    rest: tuple[Any, ...], constants: dict[str, Any], shape: tuple[int, int, int]
-) -> Callable[[torch.Tensor], torch.Tensor]:
-    height, width, _ = shape
-
-    @functools.lru_cache(maxsize=16)
-    def launch(count: int, device: torch.device) -> Launch:
-        grid = (-(-width // _BLOCK), -(-height // _ROWS), count)
-        own = {"NATIVE": is_native(device), "ACROSS": _ACROSS, "ROWS": _ROWS, "BLOCK": _BLOCK}
-        return Launch(kernels.warp, grid, rest, constants | own, _WARPS)
-
-    def run(images: torch.Tensor) -> torch.Tensor:
-        count = images.shape[0]
-        found = torch.empty((count, *shape), dtype=torch.uint8, device=images.device)
-        with current(images.device):
-            launch(count, images.device)(readable(images), found)
-        return found
-
-    return run
 
 
 warpAffine: Operation = _operation(warping.warpAffine, 2)

@@ -172,8 +172,27 @@ def warp(
         store_pixels(to + (row * width + column) * CHANNELS, pixels, stored, CHANNELS)
 
 
+@triton.jit
+def _inside(place, length):
+    """Return negative numbers where places are not between the first and the third to last pixel.
+
+    The bits of float32 numbers that are not negative are in their order, those of others negative.
+    """
+    bits = place.to(tl.int32, bitcast=True)
+    most = tl.where(length < 3, -1, (length - 3).to(tl.float32).to(tl.int32, bitcast=True))
+    return bits | (most - bits)
+
+
 @triton.jit(
-    do_not_specialize=["source_height", "source_width", "pixels", "width", "value", "map_step"]
+    do_not_specialize=[
+        "source_height",
+        "source_width",
+        "source_bytes",
+        "pixels",
+        "width",
+        "value",
+        "map_step",
+    ]
 )
 def remap(
     source,  # bytes (images, source height, source width, CHANNELS)
@@ -182,6 +201,7 @@ def remap(
     target,
     source_height,
     source_width,
+    source_bytes,  # of an image
     pixels,
     width,
     value,
@@ -213,9 +233,9 @@ def remap(
         row = at // width
         x += (at - row * width).to(tl.float32)
         y += row.to(tl.float32)
-    begin = image * source_height * source_width * CHANNELS
-    inside = (x >= 0.0) & (x <= source_width - 3) & (y >= 0.0) & (y <= source_height - 3)
-    if tl.min(inside.to(tl.int32), 0) == 1:
+    begin = image * source_bytes
+    inside = tl.minimum(_inside(x, source_width), _inside(y, source_height))
+    if tl.min(inside, 0) >= 0:
         pitch = source_width * CHANNELS
         found = inner_pixels(source, begin, x, y, pitch, NEAREST, WHOLE_ROWS, CHANNELS, NATIVE)
     else:
@@ -234,7 +254,7 @@ def remap(
             CHANNELS,
             NATIVE,
         )
-    to = target + image * pixels * CHANNELS
+    to = target + image * (pixels * CHANNELS)
     if IN_GROUPS:
         found = tl.permute(tl.reshape(found, (each, WARPS, 8, 2, 2)), (1, 0, 2, 3, 4))
         group = first // 4 + tl.arange(0, BLOCK // 4)
