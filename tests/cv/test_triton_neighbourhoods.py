@@ -16,7 +16,7 @@ import cv2, numpy as np, torch
 from devicecore.cv.triton import strips
 from tests.cv.differential import compare
 torch.cuda.current_device = lambda: None  # as the index of the host
-strips.BLOCK, strips.ROWS = 32, 4
+strips.BLOCK, strips.ROWS, strips.TALL = 32, 4, 1
 chance = np.random.default_rng(7)
 
 def images(count):

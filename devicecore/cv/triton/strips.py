@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from devicecore.cv.image import Image
 
 # Groups of words that a program has, rows of a strip, and rows that are read ahead.
-BLOCK, ROWS, AHEAD = 128, 32, 1
+BLOCK, ROWS, AHEAD = 128, 16, 1
+# A strip has at least so many times the rows that it reads beyond its own.
+TALL = 3
 # Rows that are done in each turn of a loop, at most; it takes long to compile more.
 STEPS = 5
 # Registers for rows that are kept, and words of a group that are written.
@@ -63,7 +65,7 @@ def strips(
     words = -(-length // _WORD)
     above = tall - 1
     step = next((each for each in range(STEPS, 0, -1) if above % each == 0), 1)
-    rows = max(1, ROWS // step) * step
+    rows = -(-max(ROWS, TALL * above) // step) * step
     group = _group(length, above * values, kept or KEPT_VALUES, dtype.itemsize)
     before, after = (_beside(-(-side // _WORD), group) for side in sides)
     left, right = (-(-side // group) * group for side in (before, after))
@@ -124,7 +126,7 @@ def _beside(words: int, group: int) -> int:
 def example(channels: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """Return an image that is just large enough for programs of its inner part."""
     chance = np.random.default_rng(seed)
-    return chance.integers(0, 256, (ROWS, 64, channels), np.uint8)
+    return chance.integers(0, 256, (2 * ROWS, 64, channels), np.uint8)
 
 
 def warps_of(block: int) -> int:
