@@ -114,7 +114,7 @@ class _Hook:
 
     def after_fork(self) -> None:
         """Make a lock that no thread of the parent holds."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what is collected meanwhile may come here again
         self._here = _Finding()
 
     def add(self, watch: Watch) -> None:

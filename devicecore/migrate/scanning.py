@@ -102,7 +102,11 @@ def holders_of(originals: Sequence[Any], but: Iterable[object] = ()) -> list[lis
     """
     values = tuple(originals)  # get_referrers leaves out the very tuple of its arguments
     allowed = {id(values), id(originals), *(id(part) for each in but for part in _parts(each))}
-    found = [each for each in gc.get_referrers(*values) if id(each) not in allowed]
+    found = [
+        each
+        for each in gc.get_referrers(*values)
+        if id(each) not in allowed and str(type(each).__module__).partition(".")[0] not in _OURS
+    ]
     modules = dict(_dicts_of_modules())
     ask = [each for each in found if _is_a(each, *_PARTS) and id(each) not in modules]
     owners = _owners(ask)

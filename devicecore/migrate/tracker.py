@@ -104,7 +104,7 @@ class SparseContextTracker:
 
     def after_fork(self) -> None:
         """Make a lock that no thread of the parent holds."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what is collected meanwhile may come here again
 
     def at(self, frame: tuple[str, ...]) -> Node:
         """Return the node of the path here with *frame* added, without entering it.

@@ -16,37 +16,18 @@ import pytest
 from devicecore.migrate.importing import watch_imports, when_imported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from importlib.machinery import ModuleSpec
     from pathlib import Path
     from types import ModuleType
-
-PREFIX = "watched_"
 
 
 @pytest.fixture(autouse=True)
 def _no_trace() -> Iterator[None]:
     before = list(sys.meta_path)
     yield
-    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
-        del sys.modules[name]
     after, sys.meta_path[:] = list(sys.meta_path), before
     assert after == before
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that writes modules: ``write(watched_a="x = 1")``, or from a dict."""
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write_all(folders: dict[str, str] | None = None, **sources: str) -> None:
-        for name, source in (sources | (folders or {})).items():
-            path = tmp_path.joinpath(f"{name}.py")
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(source)
-        importlib.invalidate_caches()
-
-    return write_all
 
 
 def test_a_module_that_is_imported_already_is_told_of_at_once() -> None:
@@ -58,19 +39,19 @@ def test_a_module_that_is_imported_already_is_told_of_at_once() -> None:
 
 
 def test_a_module_that_is_imported_later_is_whole_when_told_of(write: Any) -> None:
-    write(watched_a="x = 1\ndef f(): pass\ny = 2")
+    write(made_a="x = 1\ndef f(): pass\ny = 2")
     seen: list[int] = []
-    watch = when_imported("watched_a", lambda module: seen.append(module.y))
+    watch = when_imported("made_a", lambda module: seen.append(module.y))
     assert seen == []
-    importlib.import_module("watched_a")
+    importlib.import_module("made_a")
     assert seen == [2]
     watch.remove()
 
 
 def test_the_module_looks_as_it_does_without_us(write: Any) -> None:
-    write(watched_a="def f(): pass", watched_b="def f(): pass")
-    watch = when_imported("watched_a", lambda module: None)
-    ours, plain = map(importlib.import_module, ("watched_a", "watched_b"))
+    write(made_a="def f(): pass", made_b="def f(): pass")
+    watch = when_imported("made_a", lambda module: None)
+    ours, plain = map(importlib.import_module, ("made_a", "made_b"))
     watch.remove()
     assert type(ours.__loader__) is type(plain.__loader__) is SourceFileLoader
     assert ours.__spec__ is not None
@@ -80,35 +61,35 @@ def test_the_module_looks_as_it_does_without_us(write: Any) -> None:
 
 
 def test_a_spec_that_is_only_looked_at_answers_as_ever(write: Any) -> None:
-    write(watched_a="x = 1")
+    write(made_a="x = 1")
     seen: list[ModuleType] = []
-    watch = when_imported("watched_a", seen.append)
-    spec = importlib.util.find_spec("watched_a")
+    watch = when_imported("made_a", seen.append)
+    spec = importlib.util.find_spec("made_a")
     assert spec is not None
     loader: Any = spec.loader
-    assert loader.get_source("watched_a") == "x = 1"
-    assert not loader.is_package("watched_a")
+    assert loader.get_source("made_a") == "x = 1"
+    assert not loader.is_package("made_a")
     watch.remove()
     assert seen == []
 
 
 def test_removed_is_removed(write: Any) -> None:
-    write(watched_a="")
+    write(made_a="")
     seen: list[ModuleType] = []
-    first, second = (when_imported("watched_a", seen.append) for _ in range(2))
+    first, second = (when_imported("made_a", seen.append) for _ in range(2))
     first.remove()
     first.remove()
-    importlib.import_module("watched_a")
+    importlib.import_module("made_a")
     second.remove()
-    importlib.reload(sys.modules["watched_a"])
+    importlib.reload(sys.modules["made_a"])
     assert len(seen) == 1
 
 
 def test_a_reload_is_told_of_again(write: Any) -> None:
-    write(watched_a="x = 1")
+    write(made_a="x = 1")
     seen: list[ModuleType] = []
-    module = importlib.import_module("watched_a")
-    watch = watch_imports("watched_a", seen.append)
+    module = importlib.import_module("made_a")
+    watch = watch_imports("made_a", seen.append)
     assert seen == []
     assert importlib.reload(module) is module
     assert seen == [module]
@@ -117,45 +98,45 @@ def test_a_reload_is_told_of_again(write: Any) -> None:
 
 
 def test_submodules_and_their_packages(write: Any) -> None:
-    write({"watched_p/__init__": "from watched_p import sub\nx = 1", "watched_p/sub": "y = 1"})
+    write({"made_p/__init__": "from made_p import sub\nx = 1", "made_p/sub": "y = 1"})
     order: list[str] = []
     watches = [
         when_imported(name, lambda module: order.append(module.__name__))
-        for name in ("watched_p", "watched_p.sub")
+        for name in ("made_p", "made_p.sub")
     ]
-    importlib.import_module("watched_p.sub")
-    assert order == ["watched_p.sub", "watched_p"]
+    importlib.import_module("made_p.sub")
+    assert order == ["made_p.sub", "made_p"]
     for watch in watches:
         watch.remove()
 
 
 def test_a_namespace_package(tmp_path: Path, write: Any) -> None:
-    (tmp_path / "watched_n").mkdir()
-    (tmp_path / "watched_m").mkdir()
-    write({"watched_n/sub": "x = 1"})
+    (tmp_path / "made_n").mkdir()
+    (tmp_path / "made_m").mkdir()
+    write({"made_n/sub": "x = 1"})
     seen: list[ModuleType] = []
-    watch = when_imported("watched_n", seen.append)
-    assert importlib.import_module("watched_n.sub").x == 1
-    plain: Any = importlib.import_module("watched_m")
+    watch = when_imported("made_n", seen.append)
+    assert importlib.import_module("made_n.sub").x == 1
+    plain: Any = importlib.import_module("made_m")
     watch.remove()
     assert len(seen) == 1
     found: Any = seen[0]
     assert type(found.__loader__) is type(plain.__loader__) is NamespaceLoader
     assert vars(found).keys() - {"sub"} == vars(plain).keys()
     assert found.__file__ is plain.__file__ is None
-    assert list(found.__path__) == [str(tmp_path / "watched_n")]
+    assert list(found.__path__) == [str(tmp_path / "made_n")]
 
 
 def test_a_zipped_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(tmp_path / "modules.zip", "w") as archive:
-        archive.writestr("watched_z.py", "x = 1")
-        archive.writestr("watched_y.py", "x = 2")
+        archive.writestr("made_z.py", "x = 1")
+        archive.writestr("made_y.py", "x = 2")
     monkeypatch.syspath_prepend(tmp_path / "modules.zip")
     seen: list[str] = []
-    watch = when_imported("watched_z", lambda module: seen.append(module.__name__))
-    other, module = map(importlib.import_module, ("watched_y", "watched_z"))
+    watch = when_imported("made_z", lambda module: seen.append(module.__name__))
+    other, module = map(importlib.import_module, ("made_y", "made_z"))
     watch.remove()
-    assert (other.x, module.x, seen) == (2, 1, ["watched_z"])
+    assert (other.x, module.x, seen) == (2, 1, ["made_z"])
     assert module.__loader__ is other.__loader__  # one for the archive
 
 
@@ -181,16 +162,16 @@ def _lazily(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("is_watched_first", [True, False])
-def test_a_lazy_module_is_told_of_when_it_is_used(write: Any, is_watched_first: bool) -> None:
-    write(watched_a="x = 1")
+@pytest.mark.parametrize("is_made_first", [True, False])
+def test_a_lazy_module_is_told_of_when_it_is_used(write: Any, is_made_first: bool) -> None:
+    write(made_a="x = 1")
     seen: list[int] = []
-    if is_watched_first:
-        watch = when_imported("watched_a", lambda module: seen.append(module.x))
-        module = _lazily("watched_a")
+    if is_made_first:
+        watch = when_imported("made_a", lambda module: seen.append(module.x))
+        module = _lazily("made_a")
     else:
-        module = _lazily("watched_a")
-        watch = when_imported("watched_a", lambda module: seen.append(module.x))
+        module = _lazily("made_a")
+        watch = when_imported("made_a", lambda module: seen.append(module.x))
     assert seen == []
     assert module.x == 1
     assert seen == [1]
@@ -199,88 +180,86 @@ def test_a_lazy_module_is_told_of_when_it_is_used(write: Any, is_watched_first: 
 
 
 def test_a_lazy_module_that_nobody_watches_any_more(write: Any) -> None:
-    write(watched_a="x = 1")
-    module = _lazily("watched_a")
+    write(made_a="x = 1")
+    module = _lazily("made_a")
     spec: Any = object.__getattribute__(module, "__spec__")
     before = spec.loader
-    when_imported("watched_a", lambda _: pytest.fail("told of")).remove()
+    when_imported("made_a", lambda _: pytest.fail("told of")).remove()
     assert spec.loader is before
     assert type(module).__module__ == "importlib.util"  # it was not loaded for this
 
 
 def test_an_error_in_a_callback_is_a_warning_and_the_others_are_called(write: Any) -> None:
-    write(watched_a="x = 1")
+    write(made_a="x = 1")
     seen: list[ModuleType] = []
 
     def fail(module: ModuleType) -> None:
         msg = "no such function"
         raise LookupError(msg)
 
-    watches = [when_imported("watched_a", each) for each in (fail, seen.append)]
-    with pytest.warns(RuntimeWarning, match="import of watched_a failed: LookupError"):
-        module = importlib.import_module("watched_a")
+    watches = [when_imported("made_a", each) for each in (fail, seen.append)]
+    with pytest.warns(RuntimeWarning, match="import of made_a failed: LookupError"):
+        module = importlib.import_module("made_a")
     assert seen == [module]
     for watch in watches:
         watch.remove()
 
 
 def test_a_module_that_fails_to_import_is_told_of_when_it_succeeds(write: Any) -> None:
-    write(watched_a="import watched_b")
+    write(made_a="import made_b")
     seen: list[ModuleType] = []
-    watch = when_imported("watched_a", seen.append)
-    with pytest.raises(ModuleNotFoundError, match="watched_b"):
-        importlib.import_module("watched_a")
+    watch = when_imported("made_a", seen.append)
+    with pytest.raises(ModuleNotFoundError, match="made_b"):
+        importlib.import_module("made_a")
     assert seen == []
-    write(watched_b="")
+    write(made_b="")
     assert seen == []
-    assert [importlib.import_module("watched_a")] == seen
+    assert [importlib.import_module("made_a")] == seen
     watch.remove()
 
 
 def test_a_module_that_puts_another_object_into_its_place(write: Any) -> None:
-    write(
-        watched_a="import sys, types\nother = types.ModuleType('b')\nsys.modules[__name__] = other"
-    )
+    write(made_a="import sys, types\nother = types.ModuleType('b')\nsys.modules[__name__] = other")
     seen: list[ModuleType] = []
-    watch = when_imported("watched_a", seen.append)
-    assert importlib.import_module("watched_a") is seen[0]
+    watch = when_imported("made_a", seen.append)
+    assert importlib.import_module("made_a") is seen[0]
     assert seen[0].__name__ == "b"
     watch.remove()
 
 
 def test_callbacks_may_import_watch_and_remove(write: Any) -> None:
-    write(watched_a="", watched_b="")
+    write(made_a="", made_b="")
     order: list[str] = []
     watches: list[Any] = []
 
     def told(module: ModuleType) -> None:
         order.append(module.__name__)
-        watches.append(when_imported("watched_b", lambda other: order.append(other.__name__)))
-        importlib.import_module("watched_b")
+        watches.append(when_imported("made_b", lambda other: order.append(other.__name__)))
+        importlib.import_module("made_b")
         first.remove()
 
-    first = when_imported("watched_a", told)
-    importlib.import_module("watched_a")
-    assert order == ["watched_a", "watched_b"]
+    first = when_imported("made_a", told)
+    importlib.import_module("made_a")
+    assert order == ["made_a", "made_b"]
     watches[0].remove()
 
 
 def test_a_module_that_is_just_being_imported_is_told_of_when_it_is_whole(write: Any) -> None:
     write(
-        watched_a="import watched_hooks\nwatched_hooks.begin()\nimport watched_b\nx = 1",
-        watched_b="",
-        watched_c="",
-        watched_hooks="",
+        made_a="import made_hooks\nmade_hooks.begin()\nimport made_b\nx = 1",
+        made_b="",
+        made_c="",
+        made_hooks="",
     )
     seen: list[int] = []
     watches: list[Any] = []
-    hooks: Any = importlib.import_module("watched_hooks")
+    hooks: Any = importlib.import_module("made_hooks")
     hooks.begin = lambda: watches.append(
-        when_imported("watched_a", lambda module: seen.append(module.x))
+        when_imported("made_a", lambda module: seen.append(module.x))
     )
-    importlib.import_module("watched_a")
+    importlib.import_module("made_a")
     assert seen == []  # it had no x yet
-    importlib.import_module("watched_c")
+    importlib.import_module("made_c")
     assert seen == [1]
     watches[0].remove()
 
@@ -303,24 +282,24 @@ class _Asking:
 def test_another_finder_that_asks_all_others(
     write: Any, monkeypatch: pytest.MonkeyPatch, is_before: bool
 ) -> None:
-    write(watched_a="x = 1")
+    write(made_a="x = 1")
     seen: list[ModuleType] = []
     asking: Any = _Asking()
     if is_before:
-        watch = when_imported("watched_a", seen.append)
+        watch = when_imported("made_a", seen.append)
         sys.meta_path.insert(0, asking)
     else:
         sys.meta_path.insert(0, asking)
-        watch = when_imported("watched_a", seen.append)
+        watch = when_imported("made_a", seen.append)
     try:
-        assert [importlib.import_module("watched_a")] == seen
+        assert [importlib.import_module("made_a")] == seen
     finally:
         watch.remove()
         sys.meta_path.remove(asking)
 
 
 def test_threads_that_import_and_watch_at_once(write: Any) -> None:
-    names = [f"watched_t{number}" for number in range(30)]
+    names = [f"made_t{number}" for number in range(30)]
     write(**dict.fromkeys(names, "x = 1"))
     seen: list[str] = []
     watches: list[Any] = []

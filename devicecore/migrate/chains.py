@@ -1,0 +1,285 @@
+"""The wrappers that stand in for one function, each around the one before it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from devicecore.fork import rearm_after_fork
+from devicecore.migrate.dressing import dress
+from devicecore.migrate.originals import ORIGINALS
+from devicecore.migrate.places import ABSENT, Place, described
+from devicecore.migrate.scanning import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+
+class Link(partial[Any]):
+    """What one wrapper is around: calling it calls whatever is below that wrapper now.
+
+    It is a `functools.partial` of the original so that `inspect`, and whatever decorates it, takes
+    it for what the original is. A wrapper in a hurry calls ``link.target`` itself.
+
+    Attributes:
+        original: The function, past all wrappers.
+        target: What is below: the original, or the wrapper of whoever patched it before.
+        active: Whether the wrapper is in use. One that is not, and was captured by somebody while
+            it was, should do nothing but call the target.
+        wrapper: The wrapper.
+        chain: All the wrappers of the function.
+    """
+
+    __slots__ = ("active", "chain", "original", "target", "wrapper")
+
+    original: Any
+    target: Any
+    active: bool
+    wrapper: Any
+    chain: Chain
+
+    @classmethod
+    def on(cls, chain: Chain) -> Link:
+        """Return a link that is to be put on *chain*."""
+        link = cls(chain.original)
+        link.chain = chain
+        link.original = chain.original
+        link.target = chain.top
+        link.active = True
+        return link
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call what is below."""
+        return self.target(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<what is below a wrapper of {described(self.original)}>"
+
+
+class Chain:
+    """One function, the wrappers around it, and the places that show the outermost one.
+
+    Attributes:
+        original: The function.
+        bottom: What the innermost wrapper calls: the original, or what a class inherits now.
+        links: The wrappers, the innermost first.
+        places: Where the outermost one is.
+        lost: Places where others have put something else since.
+        address: The module and the name that lead to the original.
+        is_of_class: Whether it is a class's function, and is looked for nowhere else.
+    """
+
+    __slots__ = ("address", "bottom", "is_of_class", "links", "lost", "original", "places")
+
+    def __init__(self, place: Place, original: Any, bottom: Any) -> None:
+        self.original: Final = original
+        self.bottom = bottom
+        self.links: list[Link] = []
+        self.places: list[Place] = [place]
+        self.lost: list[Place] = []
+        self.is_of_class: Final = place.is_in_class
+        ORIGINALS.add(original, place.home)
+        self.address: Final[tuple[str, str]] = ORIGINALS.address_of(original) or (
+            getattr(original, "__module__", None) or place.home,
+            getattr(original, "__qualname__", place.name),
+        )
+
+    @property
+    def top(self) -> Any:
+        """What is to be called."""
+        return self.links[-1].wrapper if self.links else self.bottom
+
+    def connect(self) -> None:
+        """Let each wrapper call the one below it, and only the outermost be pickled by its name."""
+        below = self.bottom
+        for link in self.links:
+            link.target = below
+            below = link.wrapper
+            if link is self.links[-1]:
+                ORIGINALS.uncover(link.wrapper)
+            else:
+                ORIGINALS.cover(link.wrapper)
+
+    def show(self) -> None:
+        """Put the outermost wrapper, or what was there before, where nobody else has been since.
+
+        Raises:
+            TypeError: A class cannot be changed.
+        """
+        for place in list(self.places):
+            if not place.is_ours:
+                self.lose(place)
+            elif self.links:
+                place.put(self.top)
+            elif place.ours is not place.before:
+                place.put_back()
+
+    def lose(self, place: Place) -> None:
+        """Leave *place* to whoever has put something else there."""
+        self.places.remove(place)
+        self.lost.append(place)
+
+
+class Chains:
+    """All functions that are patched in this process: one object, `CHAINS`.
+
+    Attributes:
+        lock: Held while anything is put on or taken off.
+    """
+
+    __slots__ = ("__weakref__", "_all", "lock")
+
+    def __init__(self) -> None:
+        self._all: list[Chain] = []
+        self.after_fork()
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make a lock that no thread of the parent holds."""
+        self.lock = threading.RLock()
+
+    def put_on(
+        self,
+        patches: Iterable[tuple[Any, str, Callable[[Link], Any]]],
+        *,
+        is_anew: bool = False,
+    ) -> list[Link]:
+        """Put a wrapper on each of some functions; all of them or, on an error, none.
+
+        Args:
+            patches: The owner of each, the name of the attribute, and what makes the wrapper.
+            is_anew: The functions were made anew by a reload, so nobody is to blame for that.
+
+        Raises:
+            AttributeError: There is no such attribute.
+            TypeError: It is no function, its class cannot be changed, or the wrapper is no such
+                function as that.
+            Exception: Making a wrapper failed.
+        """
+        links: list[Link] = []
+        with self.lock, ExitStack() as undo:
+            undo.callback(self.take_off, links)
+            for owner, name, make_wrapper in patches:
+                chain = self._chain_at(Place(owner, name), is_anew=is_anew)
+                link = Link.on(chain)
+                undo.callback(self._drop_if_empty, chain)
+                link.wrapper = make_wrapper(link)
+                dress(link.wrapper, chain.original, chain.address)
+                chain.links.append(link)
+                links.append(link)
+            chains = _each_once(link.chain for link in links)
+            self._find_places(chains)
+            for chain in chains:
+                chain.connect()
+                chain.show()
+            self._tell_heirs()
+            undo.pop_all()
+        return links
+
+    def take_off(self, links: Sequence[Link]) -> list[str]:
+        """Take wrappers off, and return what could not be put back, in words."""
+        if not links:
+            return []
+        with self.lock:
+            chains = _each_once(link.chain for link in links)
+            self._find_places(chains)
+            for link in links:
+                link.active = False
+                link.chain.links.remove(link)
+                link.target = link.original
+                ORIGINALS.cover(link.wrapper)
+            texts = []
+            for chain in chains:
+                chain.connect()
+                chain.show()
+                texts += [
+                    f"{place} is left as it is: {described(place.now)} is there now"
+                    for place in chain.lost
+                ]
+                chain.lost.clear()
+                self._drop_if_empty(chain)
+            self._tell_heirs()
+        return texts
+
+    def has(self, owner: Any, name: str, links: Iterable[Link]) -> bool:
+        """Return whether one of *links* is on the function that is at a place now."""
+        place = Place(owner, name)
+        return any(
+            each.key == place.key and each.is_ours for link in links for each in link.chain.places
+        )
+
+    def holders(self) -> list[Any]:
+        """Return what may hold the originals: the wrappers, and what has been in their places."""
+        with self.lock:
+            wrappers = [link.wrapper for chain in self._all for link in chain.links]
+            return wrappers + [place.before for chain in self._all for place in chain.places]
+
+    def _chain_at(self, place: Place, *, is_anew: bool) -> Chain:
+        """Return the chain of the function that is at *place*, which now belongs to it."""
+        function = place.function()
+        for chain in self._all:
+            for known in list(chain.places):
+                if known.key == place.key and not known.is_ours:
+                    chain.lose(known)
+                    if is_anew:
+                        chain.lost.remove(known)
+                elif known.key == place.key:
+                    return chain
+        below = self._chain_of(function)
+        if below is not None and not place.is_in_class and not below.is_of_class:
+            self._join(below, place)
+            return below
+        made = Chain(place, function if below is None else below.original, function)
+        self._all.append(made)
+        return made
+
+    def _chain_of(self, function: Any) -> Chain | None:
+        """Return the chain that *function* is the original of, or a wrapper in."""
+        for chain in self._all:
+            if function is chain.original or any(function is each.wrapper for each in chain.links):
+                return chain
+        return None
+
+    def _join(self, chain: Chain, place: Place) -> None:
+        chain.lost = [lost for lost in chain.lost if lost.key != place.key]
+        place.before = chain.original  # what it would hold if nothing had been patched
+        chain.places.append(place)
+
+    def _find_places(self, chains: Sequence[Chain]) -> None:
+        """Add the names of all modules that are bound to a function, or to a wrapper of it."""
+        by_value: dict[int, Chain] = {}
+        values: list[Any] = []
+        for chain in chains:
+            found = [link.wrapper for link in chain.links]
+            if not chain.is_of_class:
+                found.append(chain.original)
+            values += found
+            by_value |= {id(value): chain for value in found}
+        known = {place.key for chain in chains for place in chain.places}
+        for module, name, value in bindings(values):
+            place = Place(module, name)
+            if place.key not in known and place.now is value:
+                known.add(place.key)
+                self._join(by_value[id(value)], place)
+
+    def _drop_if_empty(self, chain: Chain) -> None:
+        if not chain.links and chain in self._all:
+            self._all.remove(chain)
+            ORIGINALS.discard(chain.original)
+
+    def _tell_heirs(self) -> None:
+        """Let the wrappers of inherited methods call what their class inherits now."""
+        for chain in self._all:
+            for place in chain.places:
+                if place.before is ABSENT and place.is_in_class:
+                    chain.bottom = place.inherited_function(chain.bottom)
+                    chain.connect()
+
+
+def _each_once(chains: Iterable[Chain]) -> list[Chain]:
+    return list({id(chain): chain for chain in chains}.values())
+
+
+CHAINS: Final = Chains()

@@ -1,0 +1,226 @@
+"""`PatchInjector`: puts wrappers where functions are, and the functions back."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from devicecore.migrate.chains import CHAINS
+from devicecore.migrate.importing import watch_imports
+from devicecore.migrate.scanning import holders_of, namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType, TracebackType
+
+    from devicecore.migrate.chains import Link
+    from devicecore.migrate.importing import Watch
+
+
+class _Patch(NamedTuple):
+    owner: Any
+    name: str
+    make_wrapper: Callable[[Link], Any]
+
+    @property
+    def module(self) -> str:
+        """The name of the module that the function is in."""
+        owner = self.owner
+        return str(owner.__module__ if isinstance(owner, type) else owner.__name__)
+
+    def anew(self, module: ModuleType) -> _Patch | None:
+        """Return the same patch of what *module*, executed anew, has; None if it has none."""
+        owner: Any = module
+        if isinstance(self.owner, type):
+            for part in self.owner.__qualname__.split("."):
+                owner = namespace_of(module).get(part) if owner is module else vars(owner).get(part)
+                if not isinstance(owner, type):
+                    return None
+        return self._replace(owner=owner) if hasattr(owner, self.name) else None
+
+
+class PatchInjector:
+    """Some functions to be patched together, and restored together.
+
+    A function is patched where it is, an attribute of a module or a class, and under every name of
+    a module that is bound to it, as ``from cv2 import resize`` binds one. What else holds it is not
+    touched; `held_elsewhere` says what that is. Restored are all those places, and the names of
+    modules that were bound to a wrapper meanwhile; but nothing that others have replaced since.
+
+    Several injectors may patch the same function, and be applied and restored in any order. A
+    module that is reloaded is patched again; what it had before does not come back.
+
+    Wrappers keep the names, documentation, signature and kind of what they stand in for, and are
+    pickled by its name. An injector that is still applied when the interpreter exits is restored
+    then; until then it stays applied, whether anybody else keeps it or not.
+
+    Examples:
+        >>> import math
+        >>> def logged(below):
+        ...     def wrapper(x):
+        ...         print("asked for", x)
+        ...         return below(x)
+        ...
+        ...     return wrapper
+        >>> injector = PatchInjector()
+        >>> injector.add(math, "sqrt", logged)
+        >>> with injector:
+        ...     math.sqrt(4.0)
+        asked for 4.0
+        2.0
+        >>> math.sqrt
+        <built-in function sqrt>
+    """
+
+    __slots__ = ("_count", "_links", "_patches", "_watches")
+
+    def __init__(self) -> None:
+        self._patches: list[_Patch] = []
+        self._links: list[Link] = []
+        self._watches: dict[str, Watch] = {}
+        self._count = 0
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether the functions are patched."""
+        return self._count > 0
+
+    def add(self, owner: Any, name: str, make_wrapper: Callable[[Link], Any]) -> None:
+        """Add one function: now, if the others are patched already, else with them.
+
+        Args:
+            owner: The module or the class that has it. What a class inherits is patched for that
+                class only.
+            name: The attribute.
+            make_wrapper: Given a `Link`, which calls whatever is below the wrapper, returns the
+                wrapper: a function of the same kind as the original, made for this. It must import
+                nothing, since other threads may wait for it while they import.
+
+        Raises:
+            AttributeError, TypeError: See `apply_all`; if the others are patched already.
+        """
+        patch = _Patch(owner, name, make_wrapper)
+        with CHAINS.lock:
+            if self._count:
+                self._links += CHAINS.put_on([patch])
+                self._watch(patch)
+            self._patches.append(patch)
+
+    def apply_all(self) -> None:
+        """Patch all functions or, on an error, none. Applied twice is to be restored twice.
+
+        Raises:
+            AttributeError: An owner has no such attribute.
+            TypeError: It is a class, cannot be called, or is an attribute of a class that cannot be
+                changed; or the wrapper is no function of the same kind.
+            Exception: Making a wrapper failed.
+        """
+        with CHAINS.lock:
+            if not self._count:
+                self._links = CHAINS.put_on(self._patches)
+                for patch in self._patches:
+                    self._watch(patch)
+                _applied.add(self)
+            self._count += 1
+
+    def restore_all(self) -> None:
+        """Put all functions back, once this was called as often as `apply_all`; then do nothing.
+
+        Warns:
+            RuntimeWarning: Others have put something else into a place since. It was left there.
+        """
+        with CHAINS.lock:
+            if self._count != 1:
+                self._count = max(self._count - 1, 0)
+                return
+            texts = self._restore()
+        if texts:
+            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=2)
+
+    def held_elsewhere(self) -> dict[str, list[str]]:
+        """Return what still holds the originals and calls them past us, in words, by their names.
+
+        Names of modules are among it where they are left alone, as the private ones of
+        ``__main__``.
+        """
+        with CHAINS.lock:
+            links = tuple(self._links)
+            found = holders_of([link.original for link in links], CHAINS.holders())
+        names = [".".join(link.chain.address) for link in links]
+        return {name: texts for name, texts in zip(names, found, strict=True) if texts}
+
+    def __enter__(self) -> Self:
+        """Patch all functions; see `apply_all`."""
+        self.apply_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Put them back; see `restore_all`."""
+        self.restore_all()
+
+    def _restore(self) -> list[str]:
+        self._count = 0
+        for watch in self._watches.values():
+            watch.remove()
+        self._watches.clear()
+        links, self._links = self._links, []
+        _applied.discard(self)
+        return CHAINS.take_off(links)
+
+    def _watch(self, patch: _Patch) -> None:
+        name = patch.module
+        if name not in self._watches:
+            self._watches[name] = watch_imports(name, partial(self._executed, name))
+
+    def _executed(self, name: str, module: ModuleType) -> None:
+        """Patch what a module that was executed anew has now."""
+        with CHAINS.lock:
+            found = [each.anew(module) for each in self._patches if each.module == name]
+            new = [
+                each
+                for each in found
+                if each is not None and not CHAINS.has(each.owner, each.name, self._links)
+            ]
+            if self._count and new:
+                self._links += CHAINS.put_on(new, is_anew=True)
+        gone = len([each for each in found if each is None])
+        if gone:
+            msg = f"{name} was executed anew, and {gone} of its patched functions are gone"
+            raise LookupError(msg)
+
+
+class _Applied:
+    """The injectors that are applied. They are restored when the interpreter exits."""
+
+    __slots__ = ("_injectors",)
+
+    def __init__(self) -> None:
+        self._injectors: list[PatchInjector] = []
+
+    def add(self, injector: PatchInjector) -> None:
+        if not self._injectors:
+            atexit.register(self._restore)
+        self._injectors.append(injector)
+
+    def discard(self, injector: PatchInjector) -> None:
+        if injector in self._injectors:
+            self._injectors.remove(injector)
+        if not self._injectors:
+            atexit.unregister(self._restore)
+
+    def _restore(self) -> None:
+        with CHAINS.lock:
+            for injector in reversed(tuple(self._injectors)):
+                for text in injector._restore():  # noqa: SLF001 - one of us
+                    sys.stderr.write(f"devicecore: {text}\n")
+
+
+_applied: Final = _Applied()
