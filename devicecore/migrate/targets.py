@@ -307,8 +307,8 @@ def _called_as(spot: _Spot) -> str:
     caller, worker = (_definer(spot.value, name) for name in ("__call__", "forward"))
     if caller is None:
         raise PlanError("", f"instances of '{spot}' cannot be called", "name a method of it")
-    is_inherited = worker is not caller and caller is not spot.value
-    return "forward" if is_inherited and "forward" in vars(caller) else "__call__"
+    is_overridden = worker is not caller and "forward" in vars(caller)
+    return "forward" if is_overridden else "__call__"
 
 
 def _definer(cls: type, name: str) -> type | None:

@@ -169,7 +169,7 @@ WRONG: dict[str, tuple[int, str]] = {
     '{"f": }': (1, f"{BAD}7: expecting value"),
     '{"f": "cpu"': (1, f"{BAD}12: a ',' belongs here"),
     '{\n"f': (2, f"{BAD}1: unterminated string"),
-    '{"f\t": 1}': (1, f"{BAD}4: invalid control character at"),
+    '{"f\n": 1}': (1, f"{BAD}4: invalid control character at"),
     r'{"\x": 1}': (1, f"{BAD}3: invalid \\escape"),
     '{}\n{"f": "cpu"}': (2, f"{BAD}1: nothing belongs after the end of the plan"),
     '{"f":\nNaN}': (2, f"{BAD}1: a number that JSON, or Python, does not have"),
