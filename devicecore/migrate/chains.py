@@ -6,6 +6,7 @@ import threading
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from devicecore.fork import rearm_after_fork
 from devicecore.migrate.dressing import dress
@@ -67,11 +68,21 @@ class Chain:
         links: The wrappers, the innermost first.
         places: Where the outermost one is.
         lost: Places where others have put something else since.
+        retired: Wrappers that are not in use any more, and that somebody may put back somewhere.
         address: The module and the name that lead to the original.
         is_of_class: Whether it is a class's function, and is looked for nowhere else.
     """
 
-    __slots__ = ("address", "bottom", "is_of_class", "links", "lost", "original", "places")
+    __slots__ = (
+        "address",
+        "bottom",
+        "is_of_class",
+        "links",
+        "lost",
+        "original",
+        "places",
+        "retired",
+    )
 
     def __init__(self, place: Place, original: Any, bottom: Any) -> None:
         self.original: Final = original
@@ -79,6 +90,7 @@ class Chain:
         self.links: list[Link] = []
         self.places: list[Place] = [place]
         self.lost: list[Place] = []
+        self.retired: WeakSet[Any] = WeakSet()
         self.is_of_class: Final = place.is_in_class
         ORIGINALS.add(original, place.home)
         self.address: Final[tuple[str, str]] = ORIGINALS.address_of(original) or (
@@ -90,6 +102,10 @@ class Chain:
     def top(self) -> Any:
         """What is to be called."""
         return self.links[-1].wrapper if self.links else self.bottom
+
+    def wrappers(self) -> list[Any]:
+        """Return the wrappers that are in use, and those that were."""
+        return [*(link.wrapper for link in self.links), *self.retired]
 
     def connect(self) -> None:
         """Let each wrapper call the one below it, and only the outermost be pickled by its name."""
@@ -188,6 +204,7 @@ class Chains:
             for link in links:
                 link.active = False
                 link.chain.links.remove(link)
+                link.chain.retired.add(link.wrapper)
                 link.target = link.original
                 ORIGINALS.cover(link.wrapper)
             texts = []
@@ -238,7 +255,7 @@ class Chains:
     def _chain_of(self, function: Any) -> Chain | None:
         """Return the chain that *function* is the original of, or a wrapper in."""
         for chain in self._all:
-            if function is chain.original or any(function is each.wrapper for each in chain.links):
+            if function is chain.original or function in chain.wrappers():
                 return chain
         return None
 
@@ -252,7 +269,7 @@ class Chains:
         by_value: dict[int, Chain] = {}
         values: list[Any] = []
         for chain in chains:
-            found = [link.wrapper for link in chain.links]
+            found = chain.wrappers()
             if not chain.is_of_class:
                 found.append(chain.original)
             values += found

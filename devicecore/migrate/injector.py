@@ -183,17 +183,17 @@ class PatchInjector:
     def _executed(self, name: str, module: ModuleType) -> None:
         """Patch what a module that was executed anew has now."""
         with CHAINS.lock:
-            found = [each.anew(module) for each in self._patches if each.module == name]
+            there = {each: each.anew(module) for each in self._patches if each.module == name}
             new = [
                 each
-                for each in found
+                for each in there.values()
                 if each is not None and not CHAINS.has(each.owner, each.name, self._links)
             ]
             if self._count and new:
                 self._links += CHAINS.put_on(new, is_anew=True)
-        gone = len([each for each in found if each is None])
+        gone = [f"{each.owner.__name__}.{each.name}" for each, now in there.items() if now is None]
         if gone:
-            msg = f"{name} was executed anew, and {gone} of its patched functions are gone"
+            msg = f"{name} was executed anew, and is without {', '.join(gone)}"
             raise LookupError(msg)
 
 

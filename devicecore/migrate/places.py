@@ -28,9 +28,9 @@ class Place:
         if not is_class and not isinstance(owner, ModuleType):
             msg = f"{owner!r} is neither a module nor a class"
             raise TypeError(msg)
-        self.owner: Final = owner
+        self.owner: Final[Any] = owner
         self.name: Final = name
-        self._namespace: Final = vars(owner) if is_class else namespace_of(owner)
+        self._namespace: Final[Any] = vars(owner) if is_class else namespace_of(owner)
         self.before: Any = self.now
         self.ours: Any = self.before
 

@@ -101,7 +101,12 @@ def holders_of(originals: Sequence[Any], but: Iterable[object] = ()) -> list[lis
         but: What may hold them: that, and the closures and dicts of it, is left out.
     """
     values = tuple(originals)  # get_referrers leaves out the very tuple of its arguments
-    allowed = {id(values), id(originals), *(id(part) for each in but for part in _parts(each))}
+    allowed = {
+        id(values),
+        id(originals),
+        id(but),
+        *(id(part) for each in but for part in _parts(each)),
+    }
     found = [
         each
         for each in gc.get_referrers(*values)

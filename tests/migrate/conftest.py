@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from devicecore.migrate.chains import CHAINS
+from devicecore.migrate.originals import ORIGINALS
+from tests.migrate.patching import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,3 +37,22 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     yield write_all
     for name in [name for name in sys.modules if name.startswith("made_")]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def made(write: Callable[..., None]) -> Any:
+    """Return a module with functions and methods of all kinds."""
+    write(made_a=SOURCE)
+    return importlib.import_module("made_a")
+
+
+@pytest.fixture
+def no_trace() -> Iterator[None]:
+    """Fail if a test leaves anything patched."""
+    cv2 = importlib.import_module("cv2")
+    finders, names = list(sys.meta_path), list(vars(cv2).items())
+    yield
+    assert CHAINS._all == []
+    assert ORIGINALS._kept == {}
+    assert sys.meta_path == finders
+    assert list(vars(cv2).items()) == names
