@@ -29,7 +29,7 @@ class Link(partial[Any]):
         target: What is below: the original, or the wrapper of whoever patched it before.
         active: Whether the wrapper is in use. One that is not, and was captured by somebody while
             it was, should do nothing but call the target.
-        wrapper: The wrapper.
+        wrapper: The wrapper; None once it is not in use any more.
         chain: All the wrappers of the function.
     """
 
@@ -207,6 +207,7 @@ class Chains:
                 link.chain.retired.add(link.wrapper)
                 link.target = link.original
                 ORIGINALS.cover(link.wrapper)
+                link.wrapper = None  # which has the link: neither would go before a collection
             texts = []
             for chain in chains:
                 chain.connect()
@@ -261,7 +262,8 @@ class Chains:
 
     def _join(self, chain: Chain, place: Place) -> None:
         chain.lost = [lost for lost in chain.lost if lost.key != place.key]
-        place.before = chain.original  # what it would hold if nothing had been patched
+        if place.before is not ABSENT:
+            place.before = chain.original  # what it would hold if nothing had been patched
         chain.places.append(place)
 
     def _find_places(self, chains: Sequence[Chain]) -> None:

@@ -118,6 +118,10 @@ class PatchInjector:
                 changed; or the wrapper is no function of the same kind.
             Exception: Making a wrapper failed.
         """
+        for patch in tuple(self._patches):
+            # A module may import what it gives only when asked. Not while we hold the lock: another
+            # thread may wait for it while it imports the same.
+            getattr(patch.owner, patch.name, None)
         with CHAINS.lock:
             if not self._count:
                 self._links = CHAINS.put_on(self._patches)

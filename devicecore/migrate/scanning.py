@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from importlib.machinery import ExtensionFileLoader
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -107,12 +108,14 @@ def holders_of(originals: Sequence[Any], but: Iterable[object] = ()) -> list[lis
         id(but),
         *(id(part) for each in but for part in _parts(each)),
     }
+    modules = dict(_dicts_of_modules())
     found = [
         each
         for each in gc.get_referrers(*values)
-        if id(each) not in allowed and str(type(each).__module__).partition(".")[0] not in _OURS
+        if id(each) not in allowed
+        and str(type(each).__module__).partition(".")[0] not in _OURS
+        and not (_is_a(each, dict) and _is_left_over(each, modules))
     ]
-    modules = dict(_dicts_of_modules())
     ask = [each for each in found if _is_a(each, *_PARTS) and id(each) not in modules]
     owners = _owners(ask)
     closures = [each for cell in ask if _is_a(cell, CellType) for each in owners[id(cell)]]
@@ -183,6 +186,19 @@ def _texts(
         yield f"item {place} of a {type(holder).__name__} of {len(holder)}"
     elif not _is_a(holder, FrameType):
         yield _text_of_instance(holder, value)
+
+
+def _is_left_over(holder: dict[Any, Any], modules: dict[int, str]) -> bool:
+    """Return whether nobody finds a function by *holder*.
+
+    It is what the body of a class was executed in, or what a module of C code was made with, which
+    is not the module that took its place, or the copy of that.
+    """
+    if id(holder) in modules:
+        return False
+    spec = holder.get("__spec__", _NOTHING)
+    is_of_c_code = spec is None or _is_a(getattr(spec, "loader", None), ExtensionFileLoader)
+    return is_of_c_code or ("__qualname__" in holder and "__module__" in holder)
 
 
 def _text_of_key(

@@ -140,6 +140,9 @@ def test_what_a_module_gives_only_when_asked(write: Any) -> None:
     assert log.calls == [(4.0,)]
     assert contents(module) == before
     assert module.sqrt is math.sqrt
+    with injector_of((math, "sqrt"), (module, "sqrt")):
+        assert module.sqrt(4.0) == 2.0
+    assert contents(module) == before
 
 
 @pytest.mark.parametrize(

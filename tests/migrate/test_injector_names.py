@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import types
 from typing import Any
 
 import cv2
@@ -101,6 +102,26 @@ def test_our_own_things_are_not_reported(made: Any) -> None:
     injector.add(made, "later", lambda below: tracker.tracked(below, ("made_a:later",)))
     with injector, injector_of((made, "plain"), (made.Model, "fixed")):
         assert injector.held_elsewhere() == {}
+
+
+def test_what_opencv_and_classes_leave_behind_is_not_reported(made: Any) -> None:
+    gc.collect()
+
+    def body(namespace: dict[str, Any]) -> None:
+        namespace["method"] = made.Base.method
+        namespace["__qualname__"] = "Other"
+        namespaces.append(namespace)
+
+    namespaces: list[dict[str, Any]] = []
+    with injector_of((cv2, "resize"), (made.Base, "method")) as injector:
+        # What `no_trace` compares with, and no more: neither OpenCV's own module nor its copy.
+        assert injector.held_elsewhere() == {"cv2.resize": ["item 1 of a tuple of 2"]}
+    other: Any = types.new_class("Other", exec_body=body)
+    with injector_of((made.Base, "method")) as injector:
+        expected = ["the attribute 'method' of the class made_o.Other"]
+        other.__module__ = "made_o"
+        namespaces[0]["__module__"] = "made_o"
+        assert injector.held_elsewhere() == {"made_a.Base.method": expected}
 
 
 def test_lazy_objects_are_not_touched(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:

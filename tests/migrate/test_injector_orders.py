@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import sys
 import threading
+import warnings
+import weakref
 from typing import Any
 
 import cv2
@@ -46,6 +49,30 @@ def test_threads_that_call_while_others_apply_and_restore(made: Any) -> None:
         thread.join()
     assert answers == {6}
     assert made.plain is original
+
+
+def test_a_thread_that_reloads_while_others_apply_and_restore(made: Any, write: Any) -> None:
+    write(made_lazy="def __getattr__(name):\n    import made_a\n    return made_a.plain")
+    lazy = importlib.import_module("made_lazy")
+
+    def reload() -> None:
+        for _ in range(20):
+            importlib.reload(made)
+
+    threads = [threading.Thread(target=reload) for _ in range(2)]
+    with warnings.catch_warnings():
+        # What is restored in the middle of a reload finds that others have replaced it.
+        warnings.filterwarnings("ignore", ".*is left as it is", RuntimeWarning)
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            with injector_of((made, "plain"), (made.Model, "forward"), (lazy, "plain")):
+                assert lazy.plain(1) == 6
+        for thread in threads:
+            thread.join()
+    assert not hasattr(made.plain, "__wrapped__")
+    assert not hasattr(made.Model.forward, "__wrapped__")
+    assert lazy.plain is made.plain
 
 
 def test_a_forked_child_restores_though_a_thread_held_the_lock(in_fork: Any) -> None:
@@ -97,6 +124,16 @@ def test_an_injector_that_is_restored_leaves_nothing_to_do_at_exit(made: Any) ->
         pass
     alive = [each for each in gc.get_referrers(injector) if not inspect.isframe(each)]
     assert alive == []
+
+
+def test_a_wrapper_goes_when_it_is_taken_off(made: Any) -> None:
+    gc.disable()
+    try:
+        with injector_of((made, "plain")):
+            wrapper = weakref.ref(made.plain)
+        assert wrapper() is None
+    finally:
+        gc.enable()
 
 
 def test_patching_and_restoring_keeps_nothing(made: Any) -> None:

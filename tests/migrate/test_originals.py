@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import pickle
 import subprocess
@@ -213,7 +212,6 @@ def test_a_wrapper_that_was_captured_is_pickled_when_it_is_gone(made: Any, tmp_p
     assert in_new_process(code, tmp_path) == "True"
     captured.clear()
     loaded.clear()
-    gc.collect()
     assert pickle.loads(written) == [made.plain, made.Outer.Inner.method]
 
 
