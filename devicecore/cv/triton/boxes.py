@@ -11,7 +11,6 @@ from devicecore.cv.operation import Operation
 from devicecore.cv.ops import smoothing
 from devicecore.cv.ops.boxes import inverse
 from devicecore.cv.ops.windows import window
-from devicecore.cv.plan import Plan
 from devicecore.cv.triton.correlating import correlated
 from devicecore.cv.triton.strips import example
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from devicecore.cv.image import Image
     from devicecore.cv.ops.windows import Window
+    from devicecore.cv.plan import Plan
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -67,8 +67,7 @@ def _mean(src: Image, area: Window, border_type: int) -> Plan | None:
         return None
     factor, added = inverse(count)
     rows, down = [[1] * area.width] * area.height, [1] * area.height
-    run = correlated(src, rows, down, area, border_type, ("divide", factor, added))
-    return None if run is None else Plan(run)
+    return correlated(src, rows, down, area, border_type, ("divide", factor, added))
 
 
 blur: Operation = Operation("blur", "triton", _blur, smoothing.blur.images, _examples)

@@ -13,7 +13,7 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.triton.colours import Conversion, converted
 from devicecore.cv.triton.grouping import groups, readable, writable
 from devicecore.cv.triton.kernels import channels as kernels
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launching import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,8 +57,7 @@ def _split(m: Image, mv: Any = None) -> Plan | None:
         shape = (*images.shape[:3], 1)
         planes = [writable(shape, images.device) for _ in range(m.channels)]
         targets = [memory for memory, _ in planes]
-        with current(images.device):
-            launch(targets[0].numel() // 4)(readable(images), *_four(targets))
+        launch(targets[0].numel() // 4)(readable(images), *_four(targets))
         return tuple(found for _, found in planes)
 
     return Plan(run)
@@ -76,8 +75,7 @@ def _merge(mv: Sequence[Image], dst: Any = None) -> Plan | None:
         shape = (*planes[0].shape[:3], len(planes))
         memory, found = writable(shape, planes[0].device)
         sources = _four([readable(each.expand(planes[0].shape)) for each in planes])
-        with current(planes[0].device):
-            launch(groups(found.numel() // len(planes)))(*sources, memory)
+        launch(groups(found.numel() // len(planes)))(*sources, memory)
         return found
 
     return Plan(run)
@@ -87,7 +85,7 @@ def _merge(mv: Sequence[Image], dst: Any = None) -> Plan | None:
 def _extract(src: Image, coi: int, dst: Any = None) -> Plan | None:
     if channels.extractChannel.planner(src, coi, dst) is None or not _fits(src):
         return None
-    return Plan(converted(Conversion("", read=(coi,) * 3), src, (0,)))
+    return converted(Conversion("", read=(coi,) * 3), src, (0,))
 
 
 def _fits(image: Image) -> bool:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import colour_spaces, colours, lab, lab_back
-from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.tables import lab as lab_tables
 from devicecore.cv.tables import lab_back as tables_of_lab
-from devicecore.cv.triton.grouping import groups, is_native, readable, writable
+from devicecore.cv.triton.grouping import groups, is_native
 from devicecore.cv.triton.kernels import colours as kernels
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import torch
 
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
 _BLOCK, _WARPS = 128, 4  # a group of pixels for each thread
 _ORDERS = ("BGR", "RGB", "BGRA", "RGBA")
@@ -161,18 +162,16 @@ def _plan(
     written = conversion.written
     if conversion.default and (dstCn if dstCn > 0 else conversion.default) == 4:
         written = (*written, 3 if src.channels == 4 else _OPAQUE)
-    return Plan(converted(conversion, src, written), plan.promise)
+    return evolve(converted(conversion, src, written), promise=plan.promise)
 
 
-def converted(
-    conversion: Conversion, src: Image, written: tuple[int, ...]
-) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return what converts images of bytes, of which the target has some channels."""
+def converted(conversion: Conversion, src: Image, written: tuple[int, ...]) -> Plan:
+    """Return how images of bytes are converted, of which the target has some channels."""
     in_vectors = src.width // conversion.vectors * conversion.vectors if conversion.vectors else 0
     vectors = "none" if not in_vectors else "all" if in_vectors == src.width else "some"
 
-    @functools.lru_cache(maxsize=16)
-    def launch(count: int, device: torch.device) -> Launch:
+    def launch(images: int, device: torch.device) -> Launch:
+        count = groups(images * src.pixels)
         constants = {
             "CONVERSION": conversion.kind,
             "NUMBERS": conversion.numbers,
@@ -189,14 +188,7 @@ def converted(
             kernels.convert, grid, (*tables, count, src.width, in_vectors), constants, _WARPS
         )
 
-    def run(images: torch.Tensor) -> torch.Tensor:
-        shape = (*images.shape[:3], len(written))
-        memory, found = writable(shape, images.device)
-        with current(images.device):
-            launch(groups(found.numel() // shape[3]), images.device)(readable(images), memory)
-        return found
-
-    return run
+    return launched(src, (src.height, src.width, len(written)), launch)
 
 
 cvtColor: Operation = Operation("cvtColor", "triton", _plan, colours.cvtColor.images, _examples)

@@ -11,10 +11,11 @@ from devicecore.cv.triton.kernels import sums as kernels
 from devicecore.cv.triton.strips import fits, strips
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from devicecore.cv.image import Image
     from devicecore.cv.ops.windows import Window
+    from devicecore.cv.plan import Plan
 
 # Borders whose values lie in the image, not further from its edge than the window reaches.
 BORDERS = frozenset({cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT, cv2.BORDER_REFLECT_101})
@@ -31,8 +32,8 @@ def correlated(
     area: Window,
     border_type: int,
     finish: tuple[str, int, int],
-) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """Return what sums bytes by weight, or None if that does not go in 16 bits.
+) -> Plan | None:
+    """Return how bytes are summed by weight, or None if that does not go in 16 bits.
 
     Args:
         src: The images.

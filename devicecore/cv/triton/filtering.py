@@ -14,7 +14,6 @@ import numpy as np
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import filtering
 from devicecore.cv.ops.windows import window
-from devicecore.cv.plan import Plan
 from devicecore.cv.tables.whole import whole_weights
 from devicecore.cv.triton.correlating import correlated
 from devicecore.cv.triton.strips import example
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
     Weights = np.ndarray[Any, Any]
 
@@ -173,8 +173,7 @@ def _plan(
         return None
     finish = kind, whole.bits, int(added)
     rows, times = whole.values.tolist(), [int(each) for each in down]
-    run = correlated(src, rows, times, area, border, finish)
-    return None if run is None else Plan(run)
+    return correlated(src, rows, times, area, border, finish)
 
 
 filter2D: Operation = Operation(

@@ -19,6 +19,12 @@ def groups(pixels: int) -> int:
     return -(-pixels // GROUP)
 
 
+def aligned(images: torch.Tensor, to: int) -> torch.Tensor:
+    """Return images in one piece of memory that begins at a multiple of *to* bytes."""
+    images = images.contiguous()
+    return images.clone() if images.data_ptr() % to else images
+
+
 def readable(images: torch.Tensor) -> torch.Tensor:
     """Return images of bytes in one piece of memory that begins at a word and has whole groups.
 

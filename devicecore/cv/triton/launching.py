@@ -57,10 +57,10 @@ class Launch:
     def __call__(self, *tensors: torch.Tensor) -> None:
         """Launch the kernel on *tensors*, always of the same shapes, types and strides."""
         index = tensors[0].get_device()
-        if _is_the_only_one() or torch.cuda.current_device() == index:
+        if _is_the_only_one():
             self._launch(index, tensors)
         else:
-            with torch.cuda.device(index):  # takes as long as a launch
+            with current(tensors[0].device):
                 self._launch(index, tensors)
 
     def _launch(self, index: int, tensors: Sequence[torch.Tensor]) -> None:

@@ -61,7 +61,7 @@ def _operation(name: str, *, is_greatest: bool) -> Operation:
         if plan is None or not fits(src) or args or kwargs:  # a border's value
             return None
         element = _element(kernel, anchor, iterations, borderType)
-        return None if element is None else Plan(_extremes(src, element, is_greatest=is_greatest))
+        return None if element is None else _extremes(src, element, is_greatest=is_greatest)
 
     return Operation(name, "triton", planner, known.images, _examples)
 
@@ -86,8 +86,8 @@ def _combined(
     element = _element(kernel, anchor, iterations, borderType)
     if element is None:
         return None
-    low = _extremes(src, element, is_greatest=False)
-    high = _extremes(src, element, is_greatest=True)
+    low = _extremes(src, element, is_greatest=False).run
+    high = _extremes(src, element, is_greatest=True).run
     combine, subtract = _KINDS[op], difference.run
     return Plan(lambda images: combine(images, low, high, subtract))
 
@@ -127,7 +127,7 @@ def _reaches_inwards(array: np.ndarray[Any, Any], area: Window) -> bool:
     return True
 
 
-def _extremes(src: Image, element: Element, *, is_greatest: bool) -> Run:
+def _extremes(src: Image, element: Element, *, is_greatest: bool) -> Plan:
     array, area, repeats = element
     rows = [sum(1 << place for place in np.flatnonzero(row).tolist()) for row in array]
     lines = tuple(dict.fromkeys(rows))
@@ -136,13 +136,15 @@ def _extremes(src: Image, element: Element, *, is_greatest: bool) -> Run:
     sides = area.left * src.channels, (area.width - 1 - area.left) * src.channels
     tall, values = area.height, 2 * len(lines)
     once = strips(kernels.extremes, src, sides, tall, constants, values=values)
+    if repeats == 1:
+        return once
 
     def run(images: torch.Tensor) -> torch.Tensor:
         for _ in range(repeats):
-            images = once(images)
+            images = once.run(images)
         return images
 
-    return run
+    return Plan(run)
 
 
 _KINDS: dict[int, Callable[[torch.Tensor, Run, Run, Callable[..., torch.Tensor]], torch.Tensor]] = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 import torch
+from attrs import evolve
 
 from devicecore.cv import catalog
 from devicecore.cv.environment import environment
@@ -20,7 +21,7 @@ from devicecore.cv.table import Table
 from devicecore.cv.triton.grouping import groups, is_native
 from devicecore.cv.triton.kernels import pointwise as kernels
 from devicecore.cv.triton.launched import launched
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launching import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -74,34 +75,41 @@ def _looked_up(name: str) -> Operation:
         every = torch.arange(_BYTES, dtype=torch.uint8)
         made = plan.run(every.view(1, _BYTES, 1, 1).expand(1, _BYTES, 1, src.channels))
         number, columns = made if isinstance(made, tuple) else (None, made)
-        table = columns[0, :, 0].t().contiguous()
-        launch = _table_launch(table, src.channels)
-        kept = None if number is None else Table(number)
-
-        def run(images: torch.Tensor) -> Any:
-            images = images.contiguous()
-            target = torch.empty(images.shape, dtype=table.dtype, device=images.device)
-            with current(images.device):
-                launch(images.device, images.numel())(images, target)
-            if kept is None:
-                return target
-            return kept.on(images).expand(images.shape[0]), target
-
-        return Plan(run, plan.promise, plan.finish)
+        found = _by_table(src, columns[0, :, 0].t().contiguous())
+        if number is not None:
+            found = _beside(number, found)
+        return evolve(found, promise=plan.promise, finish=plan.finish)
 
     return _operation(name, planner)
 
 
-def _table_launch(table: torch.Tensor, channels: int) -> Callable[[torch.device, int], Launch]:
+def _by_table(src: Image, table: torch.Tensor) -> Plan:
+    """Return how bytes are looked up in a table with a row for each channel."""
     is_one = bool((table == table[0]).all())
 
-    @functools.lru_cache(maxsize=16)
-    def launch(device: torch.device, count: int) -> Launch:
+    def launch(images: int, device: torch.device) -> Launch:
         own = (table[:1] if is_one else table).to(device)
-        constants = {"CHANNELS": 1 if is_one else channels, "BLOCK": _BLOCK}
-        return Launch(kernels.look_up, _grid(count), (own, count), constants, _WARPS)
+        count = images * src.pixels * src.channels
+        constants = {"CHANNELS": 1 if is_one else src.channels, "BLOCK": _BLOCK}
+        grid = (-(-count // _BLOCK), 1, 1)
+        return Launch(kernels.look_up, grid, (own, count), constants, _WARPS)
 
-    return launch
+    shape = (src.height, src.width, src.channels)
+    return launched(src, shape, launch, dtype=table.dtype, in_groups=False)
+
+
+def _beside(number: torch.Tensor, plan: Plan) -> Plan:
+    """Return a plan whose results are a number, the same for all images, and those of *plan*."""
+    kept = Table(number[0])
+
+    def run(images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return kept.on(images).expand(images.shape[0]), plan.run(images)
+
+    def quick(image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        found = plan.quick(image) if plan.quick else None
+        return None if found is None else (kept.on(image), found)
+
+    return Plan(run, quick=quick)
 
 
 def _combined(name: str, *scales: str) -> Operation:
@@ -154,10 +162,6 @@ def _largest(name: str, numbers: list[float]) -> float:
         alpha, beta, gamma = map(abs, numbers)
         return (alpha + beta) * _MOST + gamma
     return abs(numbers[0]) * _MOST * (_MOST if name == "multiply" else 1) if numbers else _MOST
-
-
-def _grid(count: int) -> tuple[int, int, int]:
-    return -(-count // _BLOCK), 1, 1
 
 
 LUT: Operation = _looked_up("LUT")

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-import torch
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import pyramids
-from devicecore.cv.plan import Plan
 from devicecore.cv.triton.correlating import BORDERS
 from devicecore.cv.triton.kernels import pyramids as kernels
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 from devicecore.cv.triton.strips import ALIGNMENT, fits, warps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import torch
+
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
 # Groups of words that a program has, rows of a result in a strip, and those that are read ahead.
 BLOCK, ROWS, AHEAD = 128, 12, 1
@@ -59,24 +61,14 @@ def _plan(
     others = -(-ends * strips // BLOCK)
     programs = others + -(-groups * strips // BLOCK)
 
-    @functools.lru_cache(maxsize=16)
-    def launch(images: int) -> Launch:
+    def launch(images: int, _device: torch.device) -> Launch:
         constants = {"BORDER": borderType, "CHANNELS": src.channels, "BEFORE": before}
         constants |= {"GROUP": group, "ROWS": ROWS, "AHEAD": AHEAD, "BLOCK": BLOCK}
         rest = (src.height, src.width, high, wide, groups, ends, others)
         return Launch(kernels.halve, (programs, images, 1), rest, constants, warps_of(BLOCK))
 
-    def run(images: torch.Tensor) -> torch.Tensor:
-        images = images.contiguous()
-        if images.data_ptr() % ALIGNMENT:
-            images = images.clone()
-        shape = (images.shape[0], high, wide, src.channels)
-        found = torch.empty(shape, dtype=torch.uint8, device=images.device)
-        with current(images.device):
-            launch(images.shape[0])(images, found)
-        return found
-
-    return Plan(run)
+    shape = (high, wide, src.channels)
+    return launched(src, shape, launch, alignment=ALIGNMENT, in_groups=False)
 
 
 pyrDown: Operation = Operation("pyrDown", "triton", _plan, pyramids.pyrDown.images, _examples)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import smoothing
-from devicecore.cv.plan import Plan
 from devicecore.cv.triton.kernels import ranking as kernels
 from devicecore.cv.triton.strips import example, fits, strips
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
 _SIZE = 3
 
@@ -32,7 +32,7 @@ def _plan(src: Image, ksize: int, dst: Any = None) -> Plan | None:
         return None
     sides = src.channels, src.channels
     constants = {"SETTINGS": (), "TOP": _SIZE // 2}
-    return Plan(strips(kernels.median, src, sides, _SIZE, constants, values=6))
+    return strips(kernels.median, src, sides, _SIZE, constants, values=6, kept=48, high=16)
 
 
 medianBlur: Operation = Operation(

@@ -14,7 +14,7 @@ from devicecore.cv.ops import remapping
 from devicecore.cv.plan import Plan
 from devicecore.cv.triton.grouping import GROUP, is_native, readable
 from devicecore.cv.triton.kernels import warping as kernels
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launching import Launch
 from devicecore.cv.triton.warping import sampling
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def _plan(
         rows = columns if second is None else second.expand(first.shape).contiguous()
         shape = (count, map1.height, width, src.channels)
         found = torch.empty(shape, dtype=torch.uint8, device=images.device)
-        with current(images.device):
-            step = 0 if first.shape[0] == 1 else pixels
-            launch(count, step, images.device)(readable(images), columns, rows, found)
+        step = 0 if first.shape[0] == 1 else pixels
+        launch(count, step, images.device)(readable(images), columns, rows, found)
         return found
 
     return Plan(run)

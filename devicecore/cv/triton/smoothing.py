@@ -15,15 +15,15 @@ from devicecore.cv.ops.windows import window
 from devicecore.cv.plan import Plan
 from devicecore.cv.triton.correlating import BORDERS, correlated
 from devicecore.cv.triton.kernels import smoothing as kernels
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 from devicecore.cv.triton.strips import example, fits, strips
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from devicecore.cv.image import Image
 
-    Run = Callable[[torch.Tensor], torch.Tensor]
 
 BLOCK, ROWS = 512, 16
 # Weights of blurs that are done in one pass, and registers that these may keep.
@@ -62,10 +62,10 @@ def _plan(
         return None
     if any(len(taps) // 2 >= length for taps, length in zip(weights, src.size, strict=True)):
         return None
-    return Plan(_at_once(src, *weights, borderType) or _by_weights(src, *weights, borderType))
+    return _at_once(src, *weights, borderType) or _by_weights(src, *weights, borderType)
 
 
-def _at_once(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run | None:
+def _at_once(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Plan | None:
     """Return a blur by weights that are small enough after all are divided by what divides all."""
     shared = math.gcd(*across), math.gcd(*down)
     across, down = (
@@ -77,7 +77,7 @@ def _at_once(src: Image, across: Sequence[int], down: Sequence[int], border: int
     return correlated(src, [across] * len(down), down, area, border, finish)
 
 
-def _by_weights(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run:
+def _by_weights(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Plan:
     """Return a blur by weights that kernels load: with few of them, rows are kept in registers."""
     if max(len(across), len(down)) > FUSED:
         return _in_turn(src, across, down, border)
@@ -96,7 +96,7 @@ def _half(weights: Sequence[int], device: torch.device) -> torch.Tensor:
     return torch.tensor(weights[len(weights) // 2 :], dtype=torch.int32, device=device)
 
 
-def _in_turn(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Run:
+def _in_turn(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Plan:
     """Return a blur along rows, whose sums have 16 bits, and then along columns."""
     side = len(across) // 2 * src.channels
     along_rows = strips(
@@ -109,7 +109,6 @@ def _in_turn(src: Image, across: Sequence[int], down: Sequence[int], border: int
         dtype=torch.int16,
     )
 
-    @functools.lru_cache(maxsize=16)
     def launch(count: int, device: torch.device) -> Launch:
         length = src.width * src.channels
         weights = torch.tensor(down, dtype=torch.float32, device=device) * _SCALE
@@ -117,14 +116,9 @@ def _in_turn(src: Image, across: Sequence[int], down: Sequence[int], border: int
         grid = (-(-length // BLOCK), -(-src.height // ROWS), count)
         return Launch(kernels.blur_columns, grid, (src.height, length, weights), constants, _WARPS)
 
-    def run(images: torch.Tensor) -> torch.Tensor:
-        sums = along_rows(images)
-        found = torch.empty_like(sums, dtype=torch.uint8)
-        with current(images.device):
-            launch(images.shape[0], images.device)(sums, found)
-        return found
-
-    return run
+    shape = (src.height, src.width, src.channels)
+    along_columns = launched(src, shape, launch, in_groups=False)
+    return Plan(lambda images: along_columns.run(along_rows.run(images)))
 
 
 GaussianBlur: Operation = Operation("GaussianBlur", "triton", _plan, ("src",), _examples)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from devicecore.cv.triton.launching import Launch, current
+from devicecore.cv.triton.launched import launched
+from devicecore.cv.triton.launching import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from devicecore.cv.image import Image
+    from devicecore.cv.plan import Plan
 
 # Groups of words that a program has, rows of a strip, and rows that are read ahead.
-BLOCK, ROWS, AHEAD = 128, 16, 1
+BLOCK, ROWS, AHEAD = 128, 8, 2
 # A strip has at least so many times the rows that it reads beyond its own.
 TALL = 3
 # Rows that are done in each turn of a loop, at most; it takes long to compile more.
@@ -46,9 +47,10 @@ def strips(
     *,
     values: int = 2,
     kept: int | None = None,
+    high: int | None = None,
     dtype: torch.dtype = torch.uint8,
-) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return what runs a kernel over images of bytes, and gives images of the same shape.
+) -> Plan:
+    """Return how a kernel makes of images of bytes others of the same shape.
 
     Args:
         kernel: One that calls `devicecore.cv.triton.kernels.strips.passed`.
@@ -59,13 +61,14 @@ def strips(
         rest: Returns its own arguments, for a device.
         values: How many values of each word of a row it keeps for rows below.
         kept: How many registers may hold these, if not as many as usual.
+        high: How many rows a strip has at least, if not as many as usual.
         dtype: The type of what it writes.
     """
     length = src.width * src.channels
     words = -(-length // _WORD)
     above = tall - 1
     step = next((each for each in range(STEPS, 0, -1) if above % each == 0), 1)
-    rows = -(-max(ROWS, TALL * above) // step) * step
+    rows = -(-max(high or ROWS, TALL * above) // step) * step
     group = _group(length, above * values, kept or KEPT_VALUES, dtype.itemsize)
     before, after = (_beside(-(-side // _WORD), group) for side in sides)
     left, right = (-(-side // group) * group for side in (before, after))
@@ -79,7 +82,6 @@ def strips(
     common |= {"BEFORE": before, "AFTER": after, "GROUP": group, "SIZE": dtype.itemsize}
     common |= {"ROWS": rows, "STEP": step, "AHEAD": AHEAD, "BLOCK": BLOCK}
 
-    @functools.lru_cache(maxsize=16)
     def launch(images: int, device: torch.device) -> Launch:
         own = {"NATIVE": compares_halves(device)}
         arguments = (src.height, length, words, groups, ends, others, *rest(device))
@@ -91,16 +93,8 @@ def strips(
             warps_of(BLOCK),
         )
 
-    def run(images: torch.Tensor) -> torch.Tensor:
-        images = images.contiguous()
-        if images.data_ptr() % ALIGNMENT:
-            images = images.clone()
-        found = torch.empty_like(images, dtype=dtype)
-        with current(images.device):
-            launch(images.shape[0], images.device)(images, found)
-        return found
-
-    return run
+    shape = (src.height, src.width, src.channels)
+    return launched(src, shape, launch, dtype=dtype, alignment=ALIGNMENT, in_groups=False)
 
 
 def _group(length: int, kept: int, most: int, size: int) -> int:
