@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from devicecore.migrate.tracker import SparseContextTracker
 from tests.migrate.patching import SOURCE, Log, injector_of
+
+if TYPE_CHECKING:
+    from devicecore.migrate.chains import Link
 
 pytestmark = pytest.mark.usefixtures("no_trace")
 
@@ -68,6 +71,24 @@ def test_a_wrapper_that_somebody_kept_knows_that_it_is_not_in_use(made: Any) -> 
         kept = made.plain
     assert kept(1) == 6
     assert log.calls == []
+
+
+def test_wrappers_that_somebody_kept_call_the_function_and_no_others(made: Any) -> None:
+    links: list[Any] = []
+
+    def remembering(below: Link) -> Any:
+        links.append(below)
+        return Log()(below)
+
+    original = made.plain
+    lower = injector_of((made, "plain"), log=remembering)
+    upper = injector_of((made, "plain"), log=remembering)
+    with lower:
+        with upper:
+            assert links[1].target is not original
+        assert [each.target for each in links] == [original, original]
+        assert [each.active for each in links] == [True, False]
+    assert [each.active for each in links] == [False, False]
 
 
 def test_applying_is_counted_and_a_surplus_restore_does_nothing(made: Any) -> None:
@@ -139,6 +160,18 @@ def test_others_that_put_a_wrapper_back_which_is_not_in_use_any_more(
     assert made.plain is original
 
 
+def test_others_that_put_the_function_back_where_it_is_patched_again(made: Any) -> None:
+    original = made.plain
+    first, second = injector_of((made, "plain")), injector_of((made, "plain"))
+    first.apply_all()
+    made.plain = original
+    second.apply_all()
+    assert made.plain is not original
+    first.restore_all()  # warns of nothing: the place is ours again
+    second.restore_all()
+    assert made.plain is original
+
+
 def test_what_others_have_put_there_can_be_patched_too(made: Any) -> None:
     first, second = injector_of((made, "plain")), injector_of((made, "plain"), log=Log())
     first.apply_all()
@@ -172,6 +205,18 @@ def test_a_module_that_is_reloaded_is_patched_again(made: Any, write: Any) -> No
     assert not hasattr(made.Model.forward, "__wrapped__")
     assert not hasattr(old_class.forward, "__wrapped__")
     assert len(log.calls) == 3
+
+
+def test_a_reload_that_makes_nothing_anew_patches_nothing_twice(write: Any) -> None:
+    write(made_b="if 'plain' not in globals():\n    def plain(x):\n        return x")
+    module: Any = importlib.import_module("made_b")
+    log = Log()
+    with injector_of((module, "plain"), log=log):
+        wrapper = module.plain
+        importlib.reload(module)
+        assert module.plain is wrapper
+        module.plain(1)
+    assert log.calls == [(1,)]
 
 
 def test_two_injectors_see_a_reload_and_keep_their_order(made: Any) -> None:
