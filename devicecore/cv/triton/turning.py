@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from devicecore.cv.plan import Plan
 
 _TILE, _WARPS = 32, 4
-_GROUPED_TILE, _GROUPED_WARPS = 64, 8
+# Rows that are written are as long as the tiles are tall.
+_TALL, _WIDE, _GROUPED_WARPS = 128, 32, 8
 
 
 def _examples(*codes: tuple[int, ...]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -71,13 +72,14 @@ def _exchanged(src: Image, *, from_right: bool, from_below: bool) -> Plan | None
     height, width, channels = src.height, src.width, src.channels
     constants = {"FROM_RIGHT": from_right, "FROM_BELOW": from_below, "CHANNELS": channels}
     in_groups = height % GROUP == 0 and width % GROUP == 0
-    tile, warps = (_GROUPED_TILE, _GROUPED_WARPS) if in_groups else (_TILE, _WARPS)
+    tall, wide = (_TALL, _WIDE) if in_groups else (_TILE, _TILE)
 
     def launch(count: int, device: torch.device) -> Launch:
-        own = {"NATIVE": is_native(device)} if in_groups else {}
-        grid = (-(-width // tile), -(-height // tile), count)
-        kernel = turn_groups if in_groups else turn
-        return Launch(kernel, grid, (height, width), constants | own | {"TILE": tile}, warps)
+        grid = (-(-width // wide), -(-height // tall), count)
+        if not in_groups:
+            return Launch(turn, grid, (height, width), constants | {"TILE": _TILE}, _WARPS)
+        own = {"NATIVE": is_native(device), "TALL": tall, "WIDE": wide}
+        return Launch(turn_groups, grid, (height, width), constants | own, _GROUPED_WARPS)
 
     return launched(src, (width, height, channels), launch)
 
