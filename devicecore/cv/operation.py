@@ -162,7 +162,7 @@ class Operation:
         if plan is None:
             msg = f"the {self.label} kernel of cv2.{self.name} does not support these arguments"
             raise NotImplementedError(msg)
-        return plan.compute(*self.images_in(args, kwargs))
+        return plan.kernel(_device, *self.images_in(args, kwargs))
 
     def supports(self, _device: object, /, *args: Any, **kwargs: Any) -> bool:
         """Return whether there is a kernel for such a call, on images that are tensors."""

@@ -40,8 +40,8 @@ class Plan:
     finish: Callable[[Any], Any] | None = field(default=None, repr=False)
     quick: Callable[..., Any] | None = field(default=None, repr=False)
 
-    def compute(self, *images: Any) -> Any:
-        """Compute a call whose images are tensors on one device.
+    def kernel(self, _device: object, /, *images: Any) -> Any:
+        """Compute a call whose images are tensors on one device, which calls this.
 
         Args:
             images: With the axes of one image, of a plane or of a batch.
@@ -56,10 +56,6 @@ class Plan:
                 return found
         result = self.run(*map(_with_all_axes, images))
         return result if is_batch else first(result)
-
-    def kernel(self, _device: object, /, *images: Any) -> Any:
-        """Do the same as `compute`, where a device calls it."""
-        return self.compute(*images)
 
 
 def in_parts(plan: Plan) -> Plan:

@@ -52,7 +52,7 @@ class Launch:
         self._constants = dict(constants)
         self._warps = warps
         self._all = (*rest, *constants.values())
-        self._handles: dict[tuple[Any, ...], Any] = {}
+        self._known: dict[tuple[int, ...], Any] = {}
 
     def __call__(self, *tensors: torch.Tensor) -> None:
         """Launch the kernel on *tensors*, always of the same shapes, types and strides."""
@@ -66,22 +66,22 @@ class Launch:
     def _launch(self, index: int, tensors: Sequence[torch.Tensor]) -> None:
         addresses = [tensor.data_ptr() for tensor in tensors]
         # A handle is of one card.
-        key = (index, *[address % _ALIGNMENT == 0 for address in addresses])
-        handle = self._handles.get(key)
-        if handle is None:
+        key = (index, *[address % _ALIGNMENT for address in addresses])
+        known = self._known.get(key)
+        if known is None:
             # Products and sums are fused where a kernel says so, and nowhere else.
             options = {"num_warps": self._warps, "enable_fp_fusion": False}
             handle = self._kernel[self._grid](*tensors, *self._rest, **self._constants, **options)
             if handle is not None:  # None where Triton interprets
-                self._handles[key] = handle
+                own = handle.function, handle.packed_metadata
+                self._known[key] = handle, handle.run, own, _driver.active.get_current_stream
             return
-        stream = _driver.active.get_current_stream(index)
+        handle, run, own, stream_of = known
         # Of a tensor, a handle asks for the address and whether it is the card's.
         if _is_watched():
-            handle[self._grid](*addresses, *self._all, stream=stream)
+            handle[self._grid](*addresses, *self._all, stream=stream_of(index))
         else:
-            own = handle.function, handle.packed_metadata
-            handle.run(*self._grid, stream, *own, *_UNWATCHED, *addresses, *self._all)
+            run(*self._grid, stream_of(index), *own, *_UNWATCHED, *addresses, *self._all)
 
 
 def _is_watched() -> bool:

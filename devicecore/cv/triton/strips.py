@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Groups of words that a program has, rows of a strip, and rows that are read ahead.
 BLOCK, ROWS, AHEAD = 128, 8, 2
 # A strip has at least so many times the rows that it reads beyond its own.
-TALL = 3
+TALL = 4
 # Rows that are done in each turn of a loop, at most; it takes long to compile more.
 STEPS = 5
 # Registers for rows that are kept, and words of a group that are written.
