@@ -47,6 +47,7 @@ class Config:
         exclude: Device types that are never loaded nor probed (``DEVICECORE_EXCLUDE``).
         probe_timeout_s: Seconds that one probe may take; None leaves it to the factory
             (``DEVICECORE_PROBE_TIMEOUT``).
+        migrates: Whether `PipelineMigrator` does anything (``DEVICECORE_MIGRATE``).
         visible: The variables that hide devices from their drivers, where set.
         library_path: Folders that the dynamic loader searches first.
     """
@@ -56,6 +57,7 @@ class Config:
     prefer: tuple[str, ...]
     exclude: frozenset[str]
     probe_timeout_s: float | None
+    migrates: bool
     visible: Mapping[str, str]
     library_path: tuple[str, ...]
 
@@ -73,6 +75,7 @@ def load() -> Config:
         prefer=_types(environment.get("DEVICECORE_PREFER", "")),
         exclude=_excluded(environment.get("DEVICECORE_EXCLUDE", "")),
         probe_timeout_s=_seconds(environment.get("DEVICECORE_PROBE_TIMEOUT", "")),
+        migrates=_switch("DEVICECORE_MIGRATE", environment.get("DEVICECORE_MIGRATE", "")),
         visible={name: environment[name] for name in _VISIBILITY if name in environment},
         library_path=tuple(
             filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)),
@@ -137,6 +140,12 @@ def _excluded(text: str) -> frozenset[str]:
 
 def _types(text: str) -> tuple[str, ...]:
     return tuple(part.strip().upper() for part in text.split(",") if part.strip())
+
+
+def _switch(variable: str, text: str) -> bool:
+    if text.lower() not in {"", "on", "off"}:
+        raise ConfigurationError(variable, text, "on, which is the default, or off")
+    return text.lower() != "off"
 
 
 def _seconds(text: str) -> float | None:

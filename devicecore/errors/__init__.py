@@ -8,6 +8,7 @@ from devicecore.errors.asking import (
     ConfigurationError,
     IncompatibleNamesError,
     InvalidDeviceNameError,
+    PlanError,
     UnknownDeviceError,
     UnknownResourceError,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "NoKernelError",
     "NotLiveError",
     "OutOfMemoryError",
+    "PlanError",
     "RefusedCallError",
     "RegistrationError",
     "ScopeError",

@@ -10,8 +10,7 @@ from unicodedata import normalize
 
 from attrs import frozen
 
-from devicecore.errors import shorten
-from devicecore.errors.asking import PlanError
+from devicecore.errors import PlanError, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, get
 
 from attrs import asdict, evolve, field, fields, frozen
 
-from devicecore.errors import InvalidDeviceNameError, shorten
-from devicecore.errors.asking import PlanError
+from devicecore.errors import InvalidDeviceNameError, PlanError, shorten
 from devicecore.kernels import Exactness
 from devicecore.migrate.keys import Key, Segments, first_tie
 from devicecore.names import DeviceName

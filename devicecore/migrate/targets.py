@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attrs import frozen
 
-from devicecore.errors.asking import PlanError
+from devicecore.errors import PlanError
 from devicecore.errors.base import listing
 from devicecore.migrate.keys import ANY, ANY_NUMBER, WILDCARDS, Key, first_tie
 from devicecore.migrate.plan import tied

@@ -17,6 +17,10 @@ from devicecore.errors import DeviceCoreError, DeviceError, NoKernelError
 EXAMPLES: dict[type[DeviceCoreError], tuple[tuple[object, ...], tuple[type[Exception], ...]]] = {
     errors.InvalidDeviceNameError: (("GPU 0", 3, "it has a blank", "GPU:0"), (ValueError,)),
     errors.IncompatibleNamesError: (("task", 1, 2), (ValueError,)),
+    errors.PlanError: (
+        ("cv2.rezise", "there is none", "did you mean resize?", "plan.json", 3),
+        (ValueError,),
+    ),
     errors.UnknownDeviceError: (("cuda:9", ("/device:CUDA:0",), "why"), (LookupError,)),
     errors.UnknownResourceError: (("localhost", "model"), (LookupError,)),
     errors.DeviceConflictError: (("/device:CPU:0", "it is there"), (ValueError,)),

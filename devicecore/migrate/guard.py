@@ -1,0 +1,62 @@
+"""Where calls may not leave the host: children of fork, workers of a loader, and when told so."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from devicecore.fork import rearm_after_fork
+
+if TYPE_CHECKING:
+    from devicecore.device import Device
+
+
+class Guard:
+    """Says for a process whether calls may go to a device, and readies workers of loaders."""
+
+    def __init__(self) -> None:
+        self._is_child = False
+        self._is_ready = False
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Remember that this process is a child, whose parent may have used its cards."""
+        self._is_child = True
+        self._is_ready = False
+
+    def reason(self, device: Device) -> str:
+        """Return why calls stay on the host in this process; empty where they may leave it.
+
+        Args:
+            device: Where they would go.
+        """
+        if not self._is_ready:
+            self._is_ready = True
+            _limit_threads()
+        if device.gone:
+            return device.gone
+        if self._is_child and device.device_type == "CUDA" and _is_in_bad_fork():
+            return (
+                f"process {os.getpid()} was forked after CUDA had started in its parent, and no "
+                "child can use that; start workers by spawn or forkserver, or use a DeviceLoader"
+            )
+        return ""
+
+
+def _is_in_bad_fork() -> bool:
+    torch: Any = sys.modules.get("torch")
+    # What torch asks before it refuses to start CUDA itself.
+    return torch is not None and torch.cuda._is_in_bad_fork()  # noqa: SLF001 - nothing public says
+
+
+def _limit_threads() -> None:
+    """Leave one thread to OpenCV in a worker of a loader, as torch leaves one to itself.
+
+    There are as many workers as the machine is meant to have busy, and each one's own pool of
+    threads slows the others down; one that was started before a fork can also hang.
+    """
+    loaders: Any = sys.modules.get("torch.utils.data")
+    cv2: Any = sys.modules.get("cv2")
+    if loaders is not None and loaders.get_worker_info() is not None and cv2 is not None:
+        cv2.setNumThreads(1)

@@ -1,0 +1,185 @@
+"""`Report`: what became of the calls of each path, as text, JSON and HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from attrs import asdict, field, frozen
+
+from devicecore.fork import rearm_after_fork
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Tally:
+    """Counts what becomes of the calls of one path; any thread may do so.
+
+    Args:
+        path: The call path.
+        device: Where the plan wants such calls.
+    """
+
+    def __init__(self, path: str, device: str) -> None:
+        self.path = path
+        self.device = device
+        self._lock = threading.Lock()
+        self._migrated = 0
+        self._bytes = 0
+        self._device_s = 0.0
+        self._host_s = 0.0
+        self._on_host = 0
+        self._reasons: Counter[str] = Counter()
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make a lock that no thread of the parent holds."""
+        self._lock = threading.Lock()
+
+    def migrated(self, seconds: float, moved: int) -> None:
+        """Count a call that ran on the device, and the bytes that were moved for it."""
+        with self._lock:
+            self._migrated += 1
+            self._device_s += seconds
+            self._bytes += moved
+
+    def fell_back(self, seconds: float, reason: str) -> None:
+        """Count a call that the original function answered instead."""
+        with self._lock:
+            self._on_host += 1
+            self._host_s += seconds
+            self._reasons[reason] += 1
+
+    def row(self) -> Row:
+        """Return what was counted so far."""
+        with self._lock:
+            return Row(
+                path=self.path,
+                device=self.device,
+                calls=self._migrated + self._on_host,
+                migrated=self._migrated,
+                reasons=dict(self._reasons.most_common()),
+                bytes_moved=self._bytes,
+                device_s=self._device_s,
+                host_s=self._host_s,
+            )
+
+
+@frozen
+class Row:
+    """What became of the calls of one path.
+
+    Attributes:
+        path: The call path.
+        device: Where the plan wants such calls.
+        calls: How many there were.
+        migrated: How many of them ran on the device.
+        reasons: Why each other one did not, and how many did not for it.
+        bytes_moved: What was copied to the device and back, in bytes.
+        device_s: Seconds that migrated calls took, copies included.
+        host_s: Seconds that the others took.
+    """
+
+    path: str
+    device: str
+    calls: int
+    migrated: int
+    reasons: Mapping[str, int]
+    bytes_moved: int
+    device_s: float
+    host_s: float
+
+    @property
+    def fell_back(self) -> int:
+        """How many calls the original function answered."""
+        return self.calls - self.migrated
+
+
+@frozen
+class Report:
+    """What became of the calls that a plan is for.
+
+    Attributes:
+        rows: One for each path that was called, in the order of the time that they took.
+        still_held: What the program held of original functions before they were replaced, and
+            calls without the migrator noticing.
+    """
+
+    rows: Sequence[Row]
+    still_held: Sequence[str] = field(factory=tuple)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+    def as_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(self.as_dict(), indent=2)
+
+    def __str__(self) -> str:
+        lines = [_line(_TITLES)]
+        for row in self.rows:
+            lines.append(_line(_cells(row)))
+            lines += [f"    {count} x {reason}" for reason, count in row.reasons.items()]
+        if not self.rows:
+            lines.append("no call that the plan is for")
+        lines += [f"still held: {each}" for each in self.still_held]
+        return "\n".join(lines)
+
+    def as_html(self) -> str:
+        """Return it as a page that needs nothing else."""
+        titles = "".join(f"<th>{title}</th>" for title in (*_TITLES, "why not"))
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in (*_cells(row), _why(row)))}"
+            "</tr>"
+            for row in self.rows
+        )
+        held = "".join(f"<li>{html.escape(each)}</li>" for each in self.still_held)
+        rest = f"<h2>Still held</h2><ul>{held}</ul>" if held else ""
+        return _PAGE.format(titles=titles, rows=rows, rest=rest)
+
+
+_TITLES = ("path", "device", "calls", "migrated", "fell back", "moved", "device", "host")
+_WIDTHS = (44, 10, 9, 9, 9, 10, 10, 10)
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>devicecore: migrated calls</title>
+<style>
+body {{ font: 14px system-ui, sans-serif; margin: 2em }}
+table {{ border-collapse: collapse }}
+th, td {{ border-bottom: 1px solid #ccc; padding: .3em .8em; text-align: right }}
+th:first-child, td:first-child, th:last-child, td:last-child {{ text-align: left }}
+</style></head>
+<body><h1>Migrated calls</h1>
+<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>{rest}
+</body></html>
+"""
+_MIB = 1 << 20
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.path,
+        row.device,
+        str(row.calls),
+        str(row.migrated),
+        str(row.fell_back),
+        f"{row.bytes_moved / _MIB:.1f} MiB",
+        f"{row.device_s:.3f} s",
+        f"{row.host_s:.3f} s",
+    )
+
+
+def _line(cells: Sequence[str]) -> str:
+    first, *rest = (
+        cell.ljust(width) if place == 0 else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True))
+    )
+    return " ".join([first, *rest])
+
+
+def _why(row: Row) -> str:
+    return "; ".join(f"{count} x {reason}" for reason, count in row.reasons.items())

@@ -1,0 +1,16 @@
+"""The strategies that devicecore brings, by the packages whose functions they are for."""
+
+from __future__ import annotations
+
+from devicecore.migrate.registry import StrategyRegistry
+from devicecore.migrate.strategies import vision
+
+
+def default_strategies() -> StrategyRegistry:
+    """Return a new registry of what devicecore can compute; nothing is imported for it yet."""
+    registry = StrategyRegistry()
+    registry.register_group("cv2", vision.strategies)
+    return registry
+
+
+__all__ = ["default_strategies"]

@@ -1,0 +1,96 @@
+"""`UniversalWrapper`: stands in for a function, and asks for each path once what becomes of it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final
+
+from devicecore.migrate.tracker import UNSET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from devicecore.migrate.chains import Link
+    from devicecore.migrate.keys import Segments
+    from devicecore.migrate.site import Site
+    from devicecore.migrate.tracker import Node, SparseContextTracker
+
+KERNEL: Final = ("<kernel>",)
+"""The frame of what runs for a migrated call; nothing inside of it is migrated."""
+
+
+class UniversalWrapper:
+    """Makes the wrappers of functions that a plan names.
+
+    What becomes of a call is decided once for each path, and kept at its node: a call that the plan
+    is not for costs little more than finding that.
+
+    Args:
+        tracker: Knows the path of a call.
+        decide: Returns the site of the calls of a path, or None if the plan is not for them.
+    """
+
+    def __init__(
+        self, tracker: SparseContextTracker, decide: Callable[[Node], Site | None]
+    ) -> None:
+        self._tracker = tracker
+        self._decide = decide
+
+    def of_leaf(self, frame: Segments) -> Callable[[Link], Any]:
+        """Return what wraps a function that no patched function runs inside of."""
+        at, decided = self._tracker.at, self._decided
+
+        def make(below: Link) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                node = at(frame)
+                site = node.decision
+                if site is UNSET:
+                    site = decided(node)
+                if site is None or not below.active:
+                    return below.target(*args, **kwargs)
+                return site.call(below.target, args, kwargs)
+
+            return wrapper
+
+        return make
+
+    def of_frame(self, frame: Segments) -> Callable[[Link], Any]:
+        """Return what wraps a function that others run inside of, which are to know of it.
+
+        Coroutine functions and generator functions are on the path while their code runs; nothing
+        else becomes of their calls.
+        """
+        inside, decided, tracked = self._tracker.inside, self._decided, self._tracker.tracked
+
+        def make(below: Link) -> Any:
+            if not _runs_at_once(below.original):
+                return tracked(below, frame)
+
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if not below.active:
+                    return below.target(*args, **kwargs)
+                with inside(frame) as node:
+                    site = node.decision
+                    if site is UNSET:
+                        site = decided(node)
+                    if site is None:
+                        return below.target(*args, **kwargs)
+                    return site.call(below.target, args, kwargs)
+
+            return wrapper
+
+        return make
+
+    def _decided(self, node: Node) -> Site | None:
+        # Two threads may decide at once: both find the same, and one of them is kept.
+        node.decision = None if KERNEL in node.path else self._decide(node)
+        return node.decision  # type: ignore[no-any-return]
+
+
+def _runs_at_once(function: Any) -> bool:
+    """Return whether calling a function runs it, and makes nothing that runs later."""
+    return not (
+        inspect.iscoroutinefunction(function)
+        or inspect.isgeneratorfunction(function)
+        or inspect.isasyncgenfunction(function)
+    )
