@@ -50,12 +50,35 @@ def test_morphology() -> None:
     assert interpreted(COMMON + MORPHOLOGY).count("erode") == 16
 
 
+MEDIANS = """
+from devicecore.cv.triton import ranking
+ranking.HIGH.update({3: 4, 5: 4})
+strips.BLOCK = 128
+"""
+
+
 def test_medians() -> None:
     code = """
 for image in images(5):
     check("medianBlur", image, 3)
+for image in images(4):
+    check("medianBlur", image, 5)
 """
-    assert len(interpreted(COMMON + code)) == 5
+    assert len(interpreted(COMMON + MEDIANS + code)) == 9
+
+
+def test_medians_of_all_squares_of_two_values() -> None:
+    # Exchanges that order all values of two kinds order all others too. Each row of a square has
+    # every number of the greater ones, in any order; squares begin at each row in turn.
+    code = """
+strips.BLOCK = 1 << 15
+for size in (3, 5):
+    counts = np.indices((size + 1,) * size).reshape(size, -1, 1)
+    rows = chance.permuted(np.arange(size) < counts, axis=2).reshape(size, -1)
+    image = np.where(np.tile(rows, (2, 1)), 200, 100).astype(np.uint8)
+    check("medianBlur", image, size)
+"""
+    assert len(interpreted(COMMON + MEDIANS + code)) == 2
 
 
 def test_boxes() -> None:

@@ -1,9 +1,11 @@
-"""`cv2.medianBlur` by a kernel of Triton: squares of 3 on bytes."""
+"""`cv2.medianBlur` by a kernel of Triton: squares of 3 and 5 on bytes."""
 
 from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops import smoothing
@@ -16,23 +18,35 @@ if TYPE_CHECKING:
     from devicecore.cv.image import Image
     from devicecore.cv.plan import Plan
 
-_SIZE = 3
+# Rows of a strip, at least, and registers that may keep what is known of rows, by the size.
+HIGH = {3: 16, 5: 32}
+_KEPT = {3: 48, 5: 40}
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     for channels in (1, 3, 4):
-        yield (example(channels), _SIZE), {}
-    yield (example(1)[:3, :23].copy(), _SIZE), {}
+        yield (example(channels), 3), {}
+    narrow = example(3)[:, :16]
+    yield (np.tile(narrow, (-(-HIGH[5] // len(narrow)), 1, 1)), 5), {}  # as high as a strip
+    yield (example(1)[:3, :23].copy(), 3), {}
 
 
 @functools.wraps(smoothing.medianBlur.planner)
 def _plan(src: Image, ksize: int, dst: Any = None) -> Plan | None:
     plan = smoothing.medianBlur.planner(src, ksize, dst)
-    if plan is None or ksize != _SIZE or not fits(src):
+    if plan is None or ksize not in HIGH or not fits(src):
         return None
-    sides = src.channels, src.channels
-    constants = {"SETTINGS": (), "TOP": _SIZE // 2}
-    return strips(kernels.median, src, sides, _SIZE, constants, values=6, kept=48, high=16)
+    side = ksize // 2 * src.channels
+    return strips(
+        kernels.median,
+        src,
+        (side, side),
+        ksize,
+        {"SETTINGS": (ksize,), "TOP": ksize // 2},
+        values=2 * ksize,
+        kept=_KEPT[ksize],
+        high=HIGH[ksize],
+    )
 
 
 medianBlur: Operation = Operation(
