@@ -187,6 +187,22 @@ for channels in (1, 3, 4):
             check_batch("cvtColor", images, cv2.COLOR_HSV2BGR)
             check_batch("extractChannel", images, 1)
     print(channels)
+
+# Several images are read at the same places, most of which lie inside of them.
+from devicecore.cv.triton import warping
+warping._IMAGES = 2
+turn = cv2.getRotationMatrix2D((60, 30), 9, 1.4)
+tilt = np.vstack([turn, [3e-4, -2e-4, 1]])
+across, down = np.meshgrid(np.arange(128), np.arange(40))
+maps = np.stack([across + 3 * np.sin(down / 7) + 4, down + 3 * np.cos(across / 9) + 3], 2)
+maps = torch.from_numpy(maps.astype(np.float32))
+for channels, width in ((1, 128), (3, 128), (3, 125), (4, 130)):
+    images = torch.from_numpy(image(3 * 60, width, channels)).view(3, 60, width, channels)
+    for flag in (cv2.INTER_LINEAR, cv2.INTER_NEAREST):
+        check_batch("warpAffine", images, turn, (128, 40), flags=flag)
+        check_batch("warpPerspective", images, tilt, (126, 40), flags=flag)
+        check_batch("remap", images, maps, None, flag)
+    print(width)
 """
 
 

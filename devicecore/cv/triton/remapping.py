@@ -15,14 +15,14 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.triton.grouping import GROUP, is_native, readable
 from devicecore.cv.triton.kernels import warping as kernels
 from devicecore.cv.triton.launching import Launch
-from devicecore.cv.triton.warping import sampling
+from devicecore.cv.triton.warping import images_each, sampling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
 
-_BLOCK, _WARPS = 512, 4
+_BLOCK, _WARPS = 256, 2
 _LARGEST = 1 << 31
 
 
@@ -67,9 +67,10 @@ def _plan(
     @functools.lru_cache(maxsize=16)
     def launch(count: int, step: int, device: torch.device) -> Launch:
         source_bytes = src.pixels * src.channels
-        rest = (src.height, src.width, source_bytes, pixels, width, value, step)
-        grid = (-(-pixels // _BLOCK), count, 1)
-        own = {"NATIVE": is_native(device), "WARPS": _WARPS, "BLOCK": _BLOCK}
+        rest = (src.height, src.width, source_bytes, pixels, width, value, step, count)
+        each = images_each(count) if step == 0 else 1
+        grid = (-(-pixels // _BLOCK), -(-count // each), 1)
+        own = {"NATIVE": is_native(device), "IMAGES": each, "WARPS": _WARPS, "BLOCK": _BLOCK}
         return Launch(kernels.remap, grid, rest, constants | own, _WARPS)
 
     def run(

@@ -31,6 +31,8 @@ _INTERPOLATION = 7  # the part of the flags that names it
 _PAIRED = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})
 _AT_ONCE = 16  # columns that OpenCV computes together
 _BLOCK, _ROWS, _WARPS = 64, 8, 4
+# What is found out about places, a program uses for that many images.
+_IMAGES = 8
 _ACROSS = 16  # of a row, in each warp of threads
 _WORD = 4
 # More than what float32 may make of a coordinate, as a part of its largest term.
@@ -67,6 +69,12 @@ def sampling(src: Image, flags: int, border: int, value: Any) -> tuple[int, dict
         "WHOLE_ROWS": src.width * src.channels % _WORD == 0,
     }
     return int.from_bytes(outside, "little", signed=True), constants
+
+
+def images_each(count: int) -> int:
+    """Return how many of *count* images a program reads at the same places."""
+    programs = -(-count // _IMAGES)
+    return -(-count // programs)
 
 
 def _examples(known: Operation) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -109,9 +117,11 @@ def _operation(known: Operation, rows: int) -> Operation:
         constants = {"PERSPECTIVE": rows == 3, **constants, "IN_GROUPS": wide % GROUP == 0}
 
         def launch(count: int, device: torch.device) -> Launch:
-            grid = (-(-wide // _BLOCK), -(-high // _ROWS), count)
-            own = {"NATIVE": is_native(device), "ACROSS": _ACROSS, "ROWS": _ROWS, "BLOCK": _BLOCK}
-            return Launch(kernels.warp, grid, rest, constants | own, _WARPS)
+            images = images_each(count)
+            grid = (-(-wide // _BLOCK), -(-high // _ROWS), -(-count // images))
+            own = {"NATIVE": is_native(device), "ACROSS": _ACROSS, "ROWS": _ROWS}
+            own |= {"IMAGES": images, "BLOCK": _BLOCK}
+            return Launch(kernels.warp, grid, (*rest, count), constants | own, _WARPS)
 
         return launched(src, (high, wide, src.channels), launch)
 

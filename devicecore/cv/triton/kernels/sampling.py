@@ -149,11 +149,36 @@ def _in_word(values, NATIVE: tl.constexpr):
 
 
 @triton.jit
+def inner_places(
+    x,
+    y,
+    pitch,  # bytes of a row
+    NEAREST: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    NATIVE: tl.constexpr,
+):
+    """Return for places inside of an image which byte is theirs, and how far they are from it.
+
+    Returns:
+        The byte where the pixel left above a place begins, or the nearest one; and what is left of
+        the place, across and down.
+    """
+    column = x + ROUNDING if NEAREST else floor_placed(x, NATIVE)
+    row = y + ROUNDING if NEAREST else floor_placed(y, NATIVE)
+    # What the bits of `ROUNDING` are in products is taken away at the end, modulo 2**32.
+    extra = ((pitch + CHANNELS) & 0xFFF) * _ROUNDING_HIGH << _ROUNDING_SHIFT
+    at = row.to(tl.int32, bitcast=True) * pitch - extra
+    at += column.to(tl.int32, bitcast=True) * CHANNELS
+    return at, x - (column - ROUNDING), y - (row - ROUNDING)
+
+
+@triton.jit
 def inner_pixels(
     source,  # bytes of images
     begin,  # byte where the image begins
-    x,
-    y,
+    at,  # what `inner_places` returns
+    across,
+    down,
     pitch,  # bytes of a row
     NEAREST: tl.constexpr,
     WHOLE_ROWS: tl.constexpr,  # whether rows are whole words
@@ -166,12 +191,8 @@ def inner_pixels(
     masked, and all words are read that may be needed.
     """
     words = source.to(tl.pointer_type(tl.int32)) + (begin >> 2)
-    column = x + ROUNDING if NEAREST else floor_placed(x, NATIVE)
-    row = y + ROUNDING if NEAREST else floor_placed(y, NATIVE)
-    # What the bits of `ROUNDING` are in products is taken away at the end, modulo 2**32.
-    extra = ((pitch + CHANNELS) & 0xFFF) * _ROUNDING_HIGH << _ROUNDING_SHIFT
-    at = row.to(tl.int32, bitcast=True) * pitch + (begin & 3).to(tl.int32) - extra
-    at += column.to(tl.int32, bitcast=True) * CHANNELS
+    if not WHOLE_ROWS:
+        at += (begin & 3).to(tl.int32)
     bits = place_bits(NATIVE)
     upper = _two_pixels(words + (at >> 2), at, NEAREST, CHANNELS, NATIVE)
     if NEAREST:
@@ -181,8 +202,6 @@ def inner_pixels(
     else:
         below = at + pitch
         lower = _two_pixels(words + (below >> 2), below, NEAREST, CHANNELS, NATIVE)
-    across = x - (column - ROUNDING)
-    down = y - (row - ROUNDING)
     values = ()
     for channel in tl.static_range(CHANNELS):
         value = _mixed(

@@ -48,7 +48,7 @@ def turn(
 
 @triton.jit
 def _words(row, CHANNELS: tl.constexpr):
-    """Return a tuple of the words (groups) of a row of groups, of one (groups, words and padding)."""
+    """Return a tuple of the words (groups) of rows, of one (groups, words and padding)."""
     if CHANNELS == 1:
         words = (tl.reshape(row, (row.shape[0],)),)
     elif CHANNELS == 2:
@@ -89,7 +89,9 @@ def turn_groups(
     across, down = left + lane // padded % wide, top * 4 + lane // (wide * padded)
     inside = (across * 4 < width) & (down < height) & (word < CHANNELS)
     words = (source + begin).to(tl.pointer_type(tl.int32))
-    found = tl.load(words + ((down * (width // 4) + across) * CHANNELS + word), mask=inside, other=0)
+    found = tl.load(
+        words + ((down * (width // 4) + across) * CHANNELS + word), mask=inside, other=0
+    )
     found = tl.permute(tl.reshape(found, (high, 4, wide, padded)), (2, 0, 3, 1))
     rows = four_of(tl.reshape(found, (wide * high, padded, 2, 2)))
     pixels = ()

@@ -11,6 +11,7 @@ import triton.language as tl
 from devicecore.cv.triton.kernels.pixels import reciprocal
 from devicecore.cv.triton.kernels.sampling import (
     inner_pixels,
+    inner_places,
     pixels_between,
     store_groups,
     store_pixels,
@@ -25,21 +26,45 @@ def _place(x, y, a, b, c, blocks):
 
 
 @triton.jit
+def _afresh(place, number, NATIVE: tl.constexpr):
+    """Return places, so that in a loop all that depends on them is computed again and again.
+
+    Kept from one image for the next one it would fill so many registers that fewer threads run. The
+    assembler does not know that no *number* is negative.
+    """
+    if NATIVE:
+        code: tl.constexpr = """{
+            .reg .b32 none;
+            shr.u32 none, $2, 31;
+            or.b32 $0, $1, none;
+        }"""
+        return tl.inline_asm_elementwise(
+            code, "=f,f,r", [place, number], dtype=tl.float32, is_pure=True, pack=1
+        )
+    return place
+
+
+@triton.jit
 def _plane(x, y, a, b, c):
     """Return about what a linear function is at places."""
     return tl.fma(x, a, tl.fma(y, b, c))
 
 
 @triton.jit
-def _quotient(above, below, inverse):
-    """Return a quotient rounded as a division rounds it; *inverse* is that of the denominator.
+def _quotient(above, minus, inverse):
+    """Return a quotient rounded as a division rounds it.
+
+    Args:
+        above: The numerator.
+        minus: The denominator, less than nothing for one that is more.
+        inverse: That of the denominator.
 
     The first quotient is off by a few units in the last place, and two steps of Newton's with exact
     remainders end with the nearest number, as in the division that a card's compiler makes of it.
     """
     found = above * inverse
-    found = tl.fma(tl.fma(-found, below, above), inverse, found)
-    return tl.fma(tl.fma(-found, below, above), inverse, found)
+    found = tl.fma(tl.fma(found, minus, above), inverse, found)
+    return tl.fma(tl.fma(found, minus, above), inverse, found)
 
 
 @triton.jit
@@ -47,9 +72,43 @@ def _quotients(x, y, below, NATIVE: tl.constexpr):
     """Return two quotients of one denominator, which neither overflow nor underflow."""
     if NATIVE:
         inverse = reciprocal(below, NATIVE)
-        inverse = tl.fma(tl.fma(-below, inverse, 1.0), inverse, inverse)
-        return _quotient(x, below, inverse), _quotient(y, below, inverse)
+        # Triton's compiler would make one subtraction from nothing of each minus.
+        minus = -below
+        inverse = tl.fma(tl.fma(minus, inverse, 1.0), inverse, inverse)
+        return _quotient(x, minus, inverse), _quotient(y, minus, inverse)
     return tl.div_rn(x, below), tl.div_rn(y, below)
+
+
+@triton.jit
+def _store(
+    target,
+    left,
+    top,
+    width,
+    height,
+    pixels,
+    IN_GROUPS: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    NATIVE: tl.constexpr,
+    ACROSS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Write the pixels of a program of `warp` into one image, as far as it goes."""
+    if IN_GROUPS:
+        pixels = tl.reshape(pixels, (BLOCK // ACROSS, ROWS, ACROSS // 4, 2, 2))
+        pixels = tl.reshape(tl.permute(pixels, (1, 0, 2, 3, 4)), (ROWS * BLOCK // 4, 2, 2))
+        group = tl.arange(0, ROWS * BLOCK // 4)
+        column, row = left // 4 + group % (BLOCK // 4), top + group // (BLOCK // 4)
+        stored = (column * 4 < width) & (row < height)
+        words = target.to(tl.pointer_type(tl.int32))
+        store_groups(words, row * (width // 4) + column, stored, pixels, CHANNELS, NATIVE)
+    else:
+        lane = tl.arange(0, ROWS * BLOCK)
+        column = left + lane // (ACROSS * ROWS) * ACROSS + lane % ACROSS
+        row = top + lane // ACROSS % ROWS
+        stored = (column < width) & (row < height)
+        store_pixels(target + (row * width + column) * CHANNELS, pixels, stored, CHANNELS)
 
 
 @triton.jit(
@@ -61,6 +120,7 @@ def _quotients(x, y, below, NATIVE: tl.constexpr):
         "width",
         "bytes_each",
         "value",
+        "images",
     ]
 )
 def warp(
@@ -95,6 +155,7 @@ def warp(
     width,
     bytes_each,  # of an image of the target
     value,
+    images,
     PERSPECTIVE: tl.constexpr,
     NEAREST: tl.constexpr,
     BORDER: tl.constexpr,
@@ -105,15 +166,15 @@ def warp(
     NATIVE: tl.constexpr,
     ACROSS: tl.constexpr,  # pixels of a row that a warp of threads has
     ROWS: tl.constexpr,
+    IMAGES: tl.constexpr,  # so many are read at the same places; again the last one if none is left
     BLOCK: tl.constexpr,
 ):
     """Read a source at the places that a matrix gives."""
-    image = tl.program_id(2).to(tl.int64)
+    left = tl.program_id(0) * BLOCK
+    top = tl.program_id(1) * ROWS
     # A warp has 16 x 2 pixels: fewer rows of a source that is turned than 32 x 1 would have. Those
     # of one thread are in one row, as far as a program has so many columns.
     lane = tl.arange(0, ROWS * BLOCK)
-    left = tl.program_id(0) * BLOCK
-    top = tl.program_id(1) * ROWS
     block = lane // (ACROSS * ROWS) * ACROSS
     line = lane // ACROSS % ROWS
     first, upper = left.to(tl.float32), top.to(tl.float32)
@@ -126,50 +187,82 @@ def warp(
     is_inner = tl.abs(_plane(first, upper, off_xa, off_xb, off_xc)) <= most_x
     is_inner &= tl.abs(_plane(first, upper, off_ya, off_yb, off_yc)) <= most_y
     is_inner &= first + BLOCK <= blocks
-    begin = image * source_bytes
+    begin = tl.program_id(2) * IMAGES
     if is_inner:
         x = tl.fma(across, a, down * b + c)
         y = tl.fma(across, d, down * e + f)
         if PERSPECTIVE:
             x, y = _quotients(x, y, tl.fma(across, g, down * h + i), NATIVE)
         pitch = source_width * CHANNELS
-        pixels = inner_pixels(source, begin, x, y, pitch, NEAREST, WHOLE_ROWS, CHANNELS, NATIVE)
+        at, beside, below = inner_places(x, y, pitch, NEAREST, CHANNELS, NATIVE)
+        for number in range(IMAGES):
+            image = tl.minimum(begin + number, images - 1).to(tl.int64)
+            pixels = inner_pixels(
+                source,
+                image * source_bytes,
+                at,
+                beside,
+                below,
+                pitch,
+                NEAREST,
+                WHOLE_ROWS,
+                CHANNELS,
+                NATIVE,
+            )
+            to = target + image * bytes_each
+            _store(
+                to,
+                left,
+                top,
+                width,
+                height,
+                pixels,
+                IN_GROUPS,
+                CHANNELS,
+                NATIVE,
+                ACROSS,
+                ROWS,
+                BLOCK,
+            )
     else:
         x = _place(across, down, a, b, c, blocks)
         y = _place(across, down, d, e, f, blocks)
         if PERSPECTIVE:
-            below = _place(across, down, g, h, i, blocks)
-            x, y = tl.div_rn(x, below), tl.div_rn(y, below)
+            divisor = _place(across, down, g, h, i, blocks)
+            x, y = tl.div_rn(x, divisor), tl.div_rn(y, divisor)
         wanted = (left + block + lane % ACROSS < width) & (top + line < height)
-        pixels = pixels_between(
-            source,
-            begin,
-            x,
-            y,
-            source_width,
-            source_height,
-            value,
-            wanted,
-            NEAREST,
-            BORDER,
-            PAIRS,
-            CHANNELS,
-            NATIVE,
-        )
-    to = target + image * bytes_each
-    if IN_GROUPS:
-        blocks_each: tl.constexpr = BLOCK // ACROSS
-        pixels = tl.reshape(pixels, (blocks_each, ROWS, ACROSS // 4, 2, 2))
-        pixels = tl.reshape(tl.permute(pixels, (1, 0, 2, 3, 4)), (ROWS * BLOCK // 4, 2, 2))
-        group = tl.arange(0, ROWS * BLOCK // 4)
-        column, row = left // 4 + group % (BLOCK // 4), top + group // (BLOCK // 4)
-        stored = (column * 4 < width) & (row < height)
-        words = to.to(tl.pointer_type(tl.int32))
-        store_groups(words, row * (width // 4) + column, stored, pixels, CHANNELS, NATIVE)
-    else:
-        column, row = left + block + lane % ACROSS, top + line
-        stored = (column < width) & (row < height)
-        store_pixels(to + (row * width + column) * CHANNELS, pixels, stored, CHANNELS)
+        for number in range(IMAGES):
+            image = tl.minimum(begin + number, images - 1).to(tl.int64)
+            pixels = pixels_between(
+                source,
+                image * source_bytes,
+                _afresh(x, number, NATIVE),
+                _afresh(y, number, NATIVE),
+                source_width,
+                source_height,
+                value,
+                wanted,
+                NEAREST,
+                BORDER,
+                PAIRS,
+                CHANNELS,
+                NATIVE,
+            )
+            to = target + image * bytes_each
+            _store(
+                to,
+                left,
+                top,
+                width,
+                height,
+                pixels,
+                IN_GROUPS,
+                CHANNELS,
+                NATIVE,
+                ACROSS,
+                ROWS,
+                BLOCK,
+            )
 
 
 @triton.jit
@@ -183,6 +276,31 @@ def _inside(place, length):
     return bits | (most - bits)
 
 
+@triton.jit
+def _store_in_order(
+    target,
+    first,
+    at,
+    pixels,
+    found,
+    IN_GROUPS: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    NATIVE: tl.constexpr,
+    WARPS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Write the pixels of a program of `remap` into one image, as far as it goes."""
+    if IN_GROUPS:
+        each: tl.constexpr = BLOCK // (32 * WARPS)
+        found = tl.permute(tl.reshape(found, (each, WARPS, 8, 2, 2)), (1, 0, 2, 3, 4))
+        group = first // 4 + tl.arange(0, BLOCK // 4)
+        found = tl.reshape(found, (BLOCK // 4, 2, 2))
+        words = target.to(tl.pointer_type(tl.int32))
+        store_groups(words, group, group * 4 < pixels, found, CHANNELS, NATIVE)
+    else:
+        store_pixels(target + at * CHANNELS, found, at < pixels, CHANNELS)
+
+
 @triton.jit(
     do_not_specialize=[
         "source_height",
@@ -192,6 +310,7 @@ def _inside(place, length):
         "width",
         "value",
         "map_step",
+        "images",
     ]
 )
 def remap(
@@ -206,6 +325,7 @@ def remap(
     width,
     value,
     map_step,  # pixels from one map to the next one; 0 for one that all images share
+    images,
     STEP: tl.constexpr,
     RELATIVE: tl.constexpr,
     NEAREST: tl.constexpr,
@@ -215,51 +335,65 @@ def remap(
     WHOLE_ROWS: tl.constexpr,  # whether rows of the source are whole words
     IN_GROUPS: tl.constexpr,  # whether images of the target are whole groups of four pixels
     NATIVE: tl.constexpr,
+    IMAGES: tl.constexpr,  # so many are read at the same places; again the last one if none is left
     WARPS: tl.constexpr,  # of 32 threads each
     BLOCK: tl.constexpr,
 ):
     """Read a source at the places that maps give; with one map of both, rows are a number on."""
-    image = tl.program_id(1).to(tl.int64)
+    begin = tl.program_id(1) * IMAGES
     first = tl.program_id(0) * BLOCK
     # All the pixels of a warp lie side by side: it can exchange them for groups of four.
     lane = tl.arange(0, BLOCK)
     each: tl.constexpr = BLOCK // (32 * WARPS)
     at = first + lane // 32 % WARPS * (32 * each) + lane // (32 * WARPS) * 32 + lane % 32
+    # Else Triton lets threads that lie beside one another read four places each, of maps and so
+    # also of images, where they are far from each other.
+    at = tl.max_contiguous(at, 1)
     stored = at < pixels
-    own = image * map_step * STEP
+    own = begin.to(tl.int64) * map_step * STEP
     x = tl.load(columns + own + at * STEP, mask=stored, other=1.0)
     y = tl.load(rows + own + at * STEP + (STEP - 1), mask=stored, other=1.0)
     if RELATIVE:
         row = at // width
         x += (at - row * width).to(tl.float32)
         y += row.to(tl.float32)
-    begin = image * source_bytes
     inside = tl.minimum(_inside(x, source_width), _inside(y, source_height))
     if tl.min(inside, 0) >= 0:
         pitch = source_width * CHANNELS
-        found = inner_pixels(source, begin, x, y, pitch, NEAREST, WHOLE_ROWS, CHANNELS, NATIVE)
+        place, beside, below = inner_places(x, y, pitch, NEAREST, CHANNELS, NATIVE)
+        for number in range(IMAGES):
+            image = tl.minimum(begin + number, images - 1).to(tl.int64)
+            found = inner_pixels(
+                source,
+                image * source_bytes,
+                place,
+                beside,
+                below,
+                pitch,
+                NEAREST,
+                WHOLE_ROWS,
+                CHANNELS,
+                NATIVE,
+            )
+            to = target + image * (pixels * CHANNELS)
+            _store_in_order(to, first, at, pixels, found, IN_GROUPS, CHANNELS, NATIVE, WARPS, BLOCK)
     else:
-        found = pixels_between(
-            source,
-            begin,
-            x,
-            y,
-            source_width,
-            source_height,
-            value,
-            stored,
-            NEAREST,
-            BORDER,
-            PAIRS,
-            CHANNELS,
-            NATIVE,
-        )
-    to = target + image * (pixels * CHANNELS)
-    if IN_GROUPS:
-        found = tl.permute(tl.reshape(found, (each, WARPS, 8, 2, 2)), (1, 0, 2, 3, 4))
-        group = first // 4 + tl.arange(0, BLOCK // 4)
-        found = tl.reshape(found, (BLOCK // 4, 2, 2))
-        words = to.to(tl.pointer_type(tl.int32))
-        store_groups(words, group, group * 4 < pixels, found, CHANNELS, NATIVE)
-    else:
-        store_pixels(to + at * CHANNELS, found, stored, CHANNELS)
+        for number in range(IMAGES):
+            image = tl.minimum(begin + number, images - 1).to(tl.int64)
+            found = pixels_between(
+                source,
+                image * source_bytes,
+                _afresh(x, number, NATIVE),
+                _afresh(y, number, NATIVE),
+                source_width,
+                source_height,
+                value,
+                stored,
+                NEAREST,
+                BORDER,
+                PAIRS,
+                CHANNELS,
+                NATIVE,
+            )
+            to = target + image * (pixels * CHANNELS)
+            _store_in_order(to, first, at, pixels, found, IN_GROUPS, CHANNELS, NATIVE, WARPS, BLOCK)
