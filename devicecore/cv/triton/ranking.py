@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from devicecore.cv.image import Image
     from devicecore.cv.plan import Plan
 
-# Rows of a strip, at least, and registers that may keep what is known of rows, by the size.
+# By the size: rows of a strip, at least, and registers that may keep what is known of rows.
 HIGH = {3: 16, 5: 32}
 _KEPT = {3: 48, 5: 40}
+_AHEAD = 1  # more rows take registers that the networks need
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -46,6 +47,7 @@ def _plan(src: Image, ksize: int, dst: Any = None) -> Plan | None:
         values=2 * ksize,
         kept=_KEPT[ksize],
         high=HIGH[ksize],
+        ahead=_AHEAD,
     )
 
 

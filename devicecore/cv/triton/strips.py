@@ -48,6 +48,7 @@ def strips(
     values: int = 2,
     kept: int | None = None,
     high: int | None = None,
+    ahead: int | None = None,
     dtype: torch.dtype = torch.uint8,
 ) -> Plan:
     """Return how a kernel makes of images of bytes others of the same shape.
@@ -62,6 +63,7 @@ def strips(
         values: How many values of each word of a row it keeps for rows below.
         kept: How many registers may hold these, if not as many as usual.
         high: How many rows a strip has at least, if not as many as usual.
+        ahead: How many rows it reads ahead, if not as many as usual.
         dtype: The type of what it writes.
     """
     length = src.width * src.channels
@@ -80,7 +82,7 @@ def strips(
     programs = others + -(-groups * strips // BLOCK)
     common = {"VALUES": values, "KEPT": above, "CHANNELS": src.channels}
     common |= {"BEFORE": before, "AFTER": after, "GROUP": group, "SIZE": dtype.itemsize}
-    common |= {"ROWS": rows, "STEP": step, "AHEAD": AHEAD, "BLOCK": BLOCK}
+    common |= {"ROWS": rows, "STEP": step, "AHEAD": ahead or AHEAD, "BLOCK": BLOCK}
 
     def launch(images: int, device: torch.device) -> Launch:
         own = {"NATIVE": compares_halves(device)}
