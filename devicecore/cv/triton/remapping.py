@@ -13,7 +13,7 @@ from devicecore.cv.operation import Operation
 from devicecore.cv.ops import remapping
 from devicecore.cv.plan import Plan
 from devicecore.cv.triton.grouping import GROUP, is_native, readable
-from devicecore.cv.triton.kernels import warping as kernels
+from devicecore.cv.triton.kernels import remapping as kernels
 from devicecore.cv.triton.launching import Launch
 from devicecore.cv.triton.warping import images_each, sampling
 

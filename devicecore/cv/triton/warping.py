@@ -34,6 +34,9 @@ _BLOCK, _ROWS, _WARPS = 64, 8, 4
 # What is found out about places, a program uses for that many images.
 _IMAGES = 8
 _ACROSS = 16  # of a row, in each warp of threads
+# Whether a program first reads a tile of a source, of so many words and rows. Those of programs of
+# 32 x 16 pixels fit a source of the same scale that is turned by up to about 30 degrees.
+_IN_TILES, _WORDS, _LINES = False, 32, 32
 _WORD = 4
 # More than what float32 may make of a coordinate, as a part of its largest term.
 _ROUNDING = 2.0**-20
@@ -121,6 +124,10 @@ def _operation(known: Operation, rows: int) -> Operation:
             grid = (-(-wide // _BLOCK), -(-high // _ROWS), -(-count // images))
             own = {"NATIVE": is_native(device), "ACROSS": _ACROSS, "ROWS": _ROWS}
             own |= {"IMAGES": images, "BLOCK": _BLOCK}
+            # They are read in pieces of 16 bytes.
+            in_tiles = _IN_TILES and images > 1 and constants["CHANNELS"] == 3
+            in_tiles &= not constants["NEAREST"] and src.width % 16 == 0
+            own |= {"WORDS": _WORDS if in_tiles else 0, "LINES": _LINES}
             return Launch(kernels.warp, grid, (*rest, count), constants | own, _WARPS)
 
         return launched(src, (high, wide, src.channels), launch)

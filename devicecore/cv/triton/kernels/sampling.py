@@ -149,6 +149,24 @@ def _in_word(values, NATIVE: tl.constexpr):
 
 
 @triton.jit
+def between(upper, lower, across, down, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
+    """Return pixels between those of tuples of words, of two each one after the other."""
+    bits = place_bits(NATIVE)
+    values = ()
+    for channel in tl.static_range(CHANNELS):
+        value = _mixed(
+            _placed(upper, bits, channel, NATIVE),
+            _placed(upper, bits, channel + CHANNELS, NATIVE),
+            _placed(lower, bits, channel, NATIVE),
+            _placed(lower, bits, channel + CHANNELS, NATIVE),
+            across,
+            down,
+        )
+        values = values + (value,)  # noqa: RUF005 - Triton knows no unpacking
+    return _in_word(values, NATIVE)
+
+
+@triton.jit
 def inner_places(
     x,
     y,
@@ -193,7 +211,6 @@ def inner_pixels(
     words = source.to(tl.pointer_type(tl.int32)) + (begin >> 2)
     if not WHOLE_ROWS:
         at += (begin & 3).to(tl.int32)
-    bits = place_bits(NATIVE)
     upper = _two_pixels(words + (at >> 2), at, NEAREST, CHANNELS, NATIVE)
     if NEAREST:
         return upper[0]
@@ -202,18 +219,7 @@ def inner_pixels(
     else:
         below = at + pitch
         lower = _two_pixels(words + (below >> 2), below, NEAREST, CHANNELS, NATIVE)
-    values = ()
-    for channel in tl.static_range(CHANNELS):
-        value = _mixed(
-            _placed(upper, bits, channel, NATIVE),
-            _placed(upper, bits, channel + CHANNELS, NATIVE),
-            _placed(lower, bits, channel, NATIVE),
-            _placed(lower, bits, channel + CHANNELS, NATIVE),
-            across,
-            down,
-        )
-        values = values + (value,)  # noqa: RUF005 - Triton knows no unpacking
-    return _in_word(values, NATIVE)
+    return between(upper, lower, across, down, CHANNELS, NATIVE)
 
 
 @triton.jit
@@ -235,6 +241,25 @@ def _two_pixels(words, at, ONE: tl.constexpr, CHANNELS: tl.constexpr, NATIVE: tl
     if ONE or CHANNELS < 3:
         return low, low
     return low, moved_down(second, tl.load(words + 2), at, NATIVE)
+
+
+@triton.jit
+def afresh(place, number, NATIVE: tl.constexpr):
+    """Return places, so that in a loop all that depends on them is computed again and again.
+
+    Kept from one image for the next one it would fill so many registers that fewer threads run. The
+    assembler does not know that no *number* is negative.
+    """
+    if NATIVE:
+        code: tl.constexpr = """{
+            .reg .b32 none;
+            shr.u32 none, $2, 31;
+            or.b32 $0, $1, none;
+        }"""
+        return tl.inline_asm_elementwise(
+            code, "=f,f,r", [place, number], dtype=tl.float32, is_pure=True, pack=1
+        )
+    return place
 
 
 @triton.jit
