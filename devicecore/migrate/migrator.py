@@ -7,15 +7,16 @@ import inspect
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from devicecore import config
-from devicecore.errors import DeviceError
-from devicecore.ledger import default_ledger
+from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
+from devicecore.fork import rearm_after_fork
 from devicecore.migrate.guard import Guard
 from devicecore.migrate.importing import watch_imports
 from devicecore.migrate.injector import PatchInjector
-from devicecore.migrate.keys import Keys
+from devicecore.migrate.keys import ANY_NUMBER, Keys
 from devicecore.migrate.plan import AUTO, OptimizationPlan
 from devicecore.migrate.report import Report, Tally
 from devicecore.migrate.site import Care, Site
@@ -28,13 +29,14 @@ from devicecore.resolution import resolve as resolve_device
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
-    from devicecore.device import Device
     from devicecore.migrate.importing import Watch
-    from devicecore.migrate.keys import Segments
+    from devicecore.migrate.keys import Key, Segments
+    from devicecore.migrate.plan import PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
+    from devicecore.migrate.strategy import Strategy
     from devicecore.migrate.targets import Located, Resolved
     from devicecore.migrate.tracker import Node
 
@@ -88,12 +90,18 @@ class PipelineMigrator:
         self._care = Care(strict, verify, _keeps, Guard(), inside_kernels)
         self._wrapper = UniversalWrapper(self._tracker, self._decide)
         self._injector = PatchInjector()
-        self._lock = threading.RLock()
         self._count = 0
         self._keys: Keys[Located] = Keys(())
-        self._patched: dict[Segments, Target] = {}
+        self._patched: set[Segments] = set()
+        self._strategies: dict[Segments, Strategy] = {}
         self._watches: dict[str, Watch] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._sites: dict[tuple[str, Key], Site | None] = {}
+        self.after_fork()
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make a lock that no thread of the parent holds."""
+        self._lock = threading.RLock()
 
     def activate(self) -> Self:
         """Replace the functions that the plan names; activated twice is to be deactivated twice.
@@ -103,12 +111,13 @@ class PipelineMigrator:
 
         Raises:
             PlanError: A name of the plan means nothing, or more than one thing.
+            TypeError: A function that it names cannot be replaced.
         """
+        self._import_strategies()
         with self._lock:
             if self._count == 0:
                 if config.load().migrates:
-                    self._refresh()
-                    self._injector.apply_all()
+                    self._patch_all()
                 else:
                     _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
             self._count += 1
@@ -119,20 +128,20 @@ class PipelineMigrator:
         with self._lock:
             self._count = max(self._count - 1, 0)
             if self._count == 0:
-                for watch in self._watches.values():
-                    watch.remove()
-                self._watches.clear()
+                self._unwatch()
                 self._injector.restore_all()
 
     def refresh(self) -> None:
         """Look again for names of the plan that were not there when they were last looked for."""
+        self._import_strategies()
         with self._lock:
-            if self._count:
+            if self._injector.is_applied:
                 self._refresh()
 
     def report(self) -> Report:
         """Return what became of the calls so far."""
-        rows = [tally.row() for tally in list(self._tallies.values())]
+        sites = [site for site in list(self._sites.values()) if site is not None]
+        rows = [row for row in (site.tally.row() for site in sites) if row.calls]
         rows.sort(key=lambda row: row.device_s + row.host_s, reverse=True)
         held = self._injector.held_elsewhere() if self._count else {}
         return Report(rows, [f"{name}: {text}" for name, texts in held.items() for text in texts])
@@ -151,93 +160,160 @@ class PipelineMigrator:
         self.deactivate()
 
     def __call__(self, function: Function) -> Function:
-        """Return *function* with the plan active during each of its calls."""
-        wrapped: Any
+        """Return *function* with the plan active during each of its calls.
+
+        For a generator function that is from its first step until it ends or is closed, also while
+        its caller runs.
+
+        Raises:
+            TypeError: It is an asynchronous generator function, which may never be closed.
+        """
+        return cast("Function", self._decorated(function))
+
+    def _decorated(self, function: Any) -> Any:
+        if inspect.isasyncgenfunction(function):
+            msg = f"{function!r} is an asynchronous generator function; use a with block inside"
+            raise TypeError(msg)
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def steps(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return (yield from function(*args, **kwargs))
+
+            return steps
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def wrapped(*args: Any, **kwargs: Any) -> Any:
+            async def later(*args: Any, **kwargs: Any) -> Any:
                 with self:
                     return await function(*args, **kwargs)
 
-        else:
+            return later
 
-            @functools.wraps(function)
-            def wrapped(*args: Any, **kwargs: Any) -> Any:
-                with self:
-                    return function(*args, **kwargs)
+        @functools.wraps(function)
+        def at_once(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
 
-        return wrapped  # type: ignore[no-any-return]
+        return at_once
 
-    def _refresh(self, _module: object = None) -> None:
+    def _patch_all(self) -> None:
+        # What was there when it was last active may have been imported anew since.
+        self._injector, self._patched = PatchInjector(), set()
+        try:
+            self._refresh()
+            self._injector.apply_all()
+        except BaseException:
+            self._unwatch()
+            raise
+
+    def _refresh(self) -> None:
         """Find what the plan names in what is imported now, and patch what is new."""
-        with self._lock:
-            found = resolve(self.plan, self._allowed)
-            self._keys = Keys(found.entries)
-            for wanted in found.targets:
-                is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
-                self._patch(wanted.target, is_frame=is_frame)
-            if any(self._strategy(each.target) is None for each in found.targets):
-                self._patch_what_frames_call()
-            self._watch(found)
-            self._forget_decisions()
+        found = resolve(self.plan, self._allowed)
+        self._keys = Keys(found.entries)
+        for wanted in found.targets:
+            is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
+            self._patch(wanted.target, is_frame=is_frame)
+        if any(self._strategy(each.target) is None for each in found.targets):
+            for target in self._known_targets():
+                self._patch(target, is_frame=False)  # a frame's line is for what runs inside
+        self._watch(found)
+        self._forget_decisions()
+
+    def _import_strategies(self, _module: object = None) -> None:
+        """Import what computes functions, while nobody waits for us: others may import the same."""
+        for package in self.registry.packages & set(sys.modules):
+            self.registry.names([package])
 
     def _patch(self, target: Target, *, is_frame: bool) -> None:
         frame = target.canonical
         if frame in self._patched:
             return
+        if target.module.partition(".")[0] == "cv2":
+            from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
         make = self._wrapper.of_frame(frame) if is_frame else self._wrapper.of_leaf(frame)
         self._injector.add(*target.holder(), make)
-        self._patched[frame] = target
+        self._patched.add(frame)
 
-    def _patch_what_frames_call(self) -> None:
-        """Patch all functions that have a strategy: a frame's line is for what runs inside."""
-        loaded = {name.partition(".")[0] for name in list(sys.modules)}
-        for name in self.registry.names(loaded):
-            module, _, function = name.rpartition(".")
-            if hasattr(sys.modules.get(module), function):
-                self._patch(Target(module, function), is_frame=False)
+    def _known_targets(self) -> Iterator[Target]:
+        """Yield the functions in imported modules that have a strategy."""
+        for name in self.registry.names(self.registry.packages & set(sys.modules)):
+            parts = name.split(".")
+            lengths = range(len(parts) - 1, 0, -1)
+            modules = (".".join(parts[:length]) for length in lengths)
+            module = next((each for each in modules if each in sys.modules), None)
+            if module is None:
+                continue
+            target = Target(module, name.removeprefix(f"{module}."))
+            with suppress(PlanError):  # another version of the package may not have it
+                target.holder()
+                yield target
 
     def _watch(self, found: Resolved) -> None:
         names = {pending.module for pending in found.pending if not pending.is_loaded}
-        names |= set(self.registry.packages)
+        names |= self.registry.packages
         for name in names - self._watches.keys():
-            self._watches[name] = watch_imports(name, self._refresh)
+            self._watches[name] = watch_imports(name, lambda _: self.refresh())
+
+    def _unwatch(self) -> None:
+        for watch in self._watches.values():
+            watch.remove()
+        self._watches.clear()
 
     def _forget_decisions(self) -> None:
         nodes = [self._tracker.root]
         while nodes:
             node = nodes.pop()
             node.decision = UNSET
-            nodes += node.children.values()
+            nodes += list(node.children.values())
 
-    def _strategy(self, target: Target) -> Any:
-        return self.registry.find(target.module, target.qualname)
+    def _strategy(self, target: Target) -> Strategy | None:
+        """Return what computes a function, also if it has another name where it is at home."""
+        found = self.registry.find(target.module, target.qualname)
+        if found is None:
+            function = _function(target)
+            same = (each for each in self._known_targets() if _function(each) is function)
+            alias = next(same, None)
+            if alias is not None:
+                found = self.registry.find(alias.module, alias.qualname)
+        if found is not None:
+            self._strategies[target.canonical] = found
+        return found
 
     def _decide(self, node: Node) -> Site | None:
         """Return what becomes of the calls of a path, or None if the plan is not for them."""
         located = self._keys.find(node.path)
         if located is None or located.entry.is_original:
             return None
-        entry = located.entry
-        strategy = self._strategy(self._patched[node.frame]) or MoveInputStrategy()
-        device = self._device(entry.device, node.key)
-        if device is None:
-            return None
-        with self._lock:
-            tally = self._tallies.setdefault(node.key, Tally(node.key, device.label))
-        return Site(device, entry.options, strategy, self._care, tally)
+        # Of paths without end only the last frames are told apart.
+        path = node.key if node.is_kept else "/".join((ANY_NUMBER, *node.frame))
+        known = path, located.key
+        if known not in self._sites:
+            site = self._site(path, located.entry, self._strategies.get(node.frame))
+            with self._lock:
+                self._sites.setdefault(known, site)
+        return self._sites[known]
 
-    def _device(self, name: str, path: str) -> Device | None:
-        """Return a device of the plan, or None where it does not work here."""
+    def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
+        device, reason = None, ""
         try:
-            request = AUTO if name == AUTO else name
-            return resolve_device(request, framework="torch").device
-        except DeviceError as error:
-            if self._care.is_strict:
-                raise
-            default_ledger().record(path, name, "CPU:0", str(error))
-            return None
+            request = AUTO if entry.device == AUTO else entry.device
+            device = resolve_device(request, framework="torch").device
+        except (DeviceError, UnknownDeviceError) as error:
+            reason = str(error)
+        if device is not None and device.device_type == "CPU" and entry.options.kernel is None:
+            return None  # "auto" where there is nothing better
+        if strategy is not None and entry.options.kernel == "native":
+            return None  # the originals themselves
+        source = entry.device if device is None else device.name
+        tally = Tally(path, entry.device if device is None else device.label)
+        how = strategy or MoveInputStrategy()
+        return Site(device, source, entry.options, how, self._care, tally, reason)
+
+
+def _function(target: Target) -> Any:
+    return getattr(*target.holder(), None)
 
 
 def _keeps(promise: Any, found: Any, expected: Any) -> bool:

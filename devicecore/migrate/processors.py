@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import frozen
 
+from devicecore.migrate.values import is_tensor
 from devicecore.transfer import as_tensor, to_numpy
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class ArgMapper(Protocol):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], /
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the backend's arguments."""
+        ...
 
 
 @frozen
@@ -72,11 +73,13 @@ class ToNumpy:
         if isinstance(result, tuple) and hasattr(result, "_fields"):
             return type(result)(*map(self, result))
         if isinstance(result, (tuple, list)):
-            return type(result)(map(self, result))
-        torch = sys.modules.get("torch")
-        if torch is None or not isinstance(result, torch.Tensor):
+            # What torch returns several tensors in takes a sequence only.
+            return type(result)([self(each) for each in result])
+        if not is_tensor(result):
             return result
-        return to_numpy(result.detach().contiguous())
+        # A backend may have returned its argument, and that may share the caller's memory.
+        is_new = result.device.type != "cpu"
+        return to_numpy(result.contiguous()) if is_new else to_numpy(result).copy()
 
 
 @frozen

@@ -18,7 +18,7 @@ from devicecore.migrate.strategy import MigrationStrategy
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from devicecore.migrate.strategy import Strategy
 
@@ -63,6 +63,9 @@ class StrategyRegistry:
         if not callable(getattr(strategy, "compute", None)):
             reason = f"{strategy!r} has no compute(device, options, original, args, kwargs)"
             raise RegistrationError(name, reason, "make a MigrationStrategy of the backend")
+        if not isinstance(getattr(strategy, "runs_original", None), bool):
+            reason = f"{strategy!r} does not say whether it runs_original"
+            raise RegistrationError(name, reason, "set runs_original = False if it does not")
         self._strategies[_dotted(name)] = strategy
         return strategy
 
@@ -75,22 +78,24 @@ class StrategyRegistry:
 
         Args:
             package: The name of the package that a program imports, such as ``"cv2"``.
-            group: Returns the strategies by names; called at most once.
+            group: Returns the strategies by names. Called once, or by several threads at once:
+                each of them imports what it needs, and none may wait for another one meanwhile.
         """
         self._groups[package] = group
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Register what a file of TOML or JSON says; nothing that it names is imported now.
 
-        Each entry is a table with the function's name. It has a ``backend``, and perhaps
-        ``inputs``, ``named_inputs``, ``arguments`` (an `ArgMapper`) and ``output``; each is
+        Each entry is a table with the function's name, in quotes or not. It has a ``backend``, and
+        perhaps ``inputs``, ``named_inputs``, ``arguments`` (an `ArgMapper`) and ``output``; each is
         ``package.module:name``, or the name of a processor of devicecore.
 
         Raises:
-            RegistrationError: The file, or an entry of it, is not as it should be.
+            RegistrationError: The file, or an entry of it, is not as it should be; nothing of it is
+            registered then.
         """
-        for name, entry in _entries(Path(path)).items():
-            self.register(name, _of_entry(name, entry))
+        found = {name: _of_entry(name, entry) for name, entry in _entries(Path(path)).items()}
+        self._strategies |= {_dotted(name): strategy for name, strategy in found.items()}
 
     def find(self, module: str, qualname: str) -> Strategy | None:
         """Return what computes a function, or None.
@@ -105,20 +110,23 @@ class StrategyRegistry:
     @property
     def packages(self) -> frozenset[str]:
         """The packages that functions with a strategy are in."""
-        return frozenset({*self._groups, *(name.partition(".")[0] for name in self._strategies)})
+        return frozenset(
+            {*self._groups, *(name.partition(".")[0] for name in list(self._strategies))}
+        )
 
     def names(self, packages: Iterable[str]) -> list[str]:
         """Return the dotted names of all functions of some packages that have a strategy."""
         wanted = set(packages)
         for package in wanted:
             self._load_group(package)
-        return sorted(name for name in self._strategies if name.partition(".")[0] in wanted)
+        return sorted(name for name in list(self._strategies) if name.partition(".")[0] in wanted)
 
     def _load_group(self, package: str) -> None:
-        group = self._groups.pop(package, None)
+        group = self._groups.get(package)
         if group is not None:
-            # What somebody registered by hand stays.
-            self._strategies = {**group(), **self._strategies}
+            for name, strategy in group().items():
+                self._strategies.setdefault(name, strategy)  # what was registered by hand stays
+            self._groups.pop(package, None)
 
 
 @frozen
@@ -163,7 +171,17 @@ def _entries(path: Path) -> dict[str, Any]:
         raise RegistrationError(str(path), str(error), "write a file of TOML or JSON") from error
     if not isinstance(found, dict):
         raise RegistrationError(str(path), "it has no tables", "write one for each function")
-    return found
+    return dict(_flat(found, ""))
+
+
+def _flat(tables: dict[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+    """Yield the entries with their names: without quotes, TOML makes tables in tables of those."""
+    for key, value in tables.items():
+        name = f"{before}.{key}" if before else key
+        if isinstance(value, dict) and value and not value.keys() & _FIELDS:
+            yield from _flat(value, name)
+        else:
+            yield name, value
 
 
 def _of_entry(name: str, entry: Any) -> MigrationStrategy:
@@ -174,16 +192,23 @@ def _of_entry(name: str, entry: Any) -> MigrationStrategy:
         fix = f"write {near[0]}" if near else f"it may have {', '.join(sorted(_FIELDS))}"
         raise RegistrationError(name, f"its entry has {unknown!r}", fix)
     how: dict[str, Any] = {"backend": _reference(name, entry["backend"])}
-    if "inputs" in entry:
-        how["input_processors"] = [_reference(name, each) for each in entry["inputs"]]
-    if "named_inputs" in entry:
-        own = entry["named_inputs"]
-        how["named_processors"] = {key: _reference(name, value) for key, value in own.items()}
+    inputs = _of_kind(list, name, entry, "inputs")
+    own = _of_kind(dict, name, entry, "named_inputs")
+    how["input_processors"] = [_reference(name, each) for each in inputs]
+    how["named_processors"] = {key: _reference(name, each) for key, each in own.items()}
     if "arguments" in entry:
         how["arg_mapper"] = _reference(name, entry["arguments"])
     if "output" in entry:
         how["output_processor"] = _reference(name, entry["output"])
     return MigrationStrategy(**how)
+
+
+def _of_kind(kind: type, name: str, entry: dict[str, Any], part: str) -> Any:
+    value = entry.get(part, kind())
+    if not isinstance(value, kind):
+        what = "list" if kind is list else "table"
+        raise RegistrationError(name, f"its {part} are {value!r}", f"write a {what} of names")
+    return value
 
 
 def _reference(name: str, text: Any) -> Any:

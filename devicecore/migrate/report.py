@@ -6,14 +6,20 @@ import html
 import json
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, field, frozen
 
+from devicecore.errors import shorten
 from devicecore.fork import rearm_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+# A framework's words may differ each time, as the addresses and the sizes in them do.
+MOST_REASONS: Final = 32
+_MOST_LETTERS: Final = 300
+_OTHERS: Final = "(other reasons)"
 
 
 class Tally:
@@ -52,7 +58,17 @@ class Tally:
         with self._lock:
             self._on_host += 1
             self._host_s += seconds
-            self._reasons[reason] += 1
+            self._reasons[self._known(reason)] += 1
+
+    def bounded(self, reason: str) -> str:
+        """Return a reason in one short line, or that it is one of too many different ones."""
+        with self._lock:
+            return self._known(reason)
+
+    def _known(self, reason: str) -> str:
+        line = shorten(" ".join(reason.split()), _MOST_LETTERS)
+        is_known = line in self._reasons or len(self._reasons) < MOST_REASONS
+        return line if is_known else _OTHERS
 
     def row(self) -> Row:
         """Return what was counted so far."""

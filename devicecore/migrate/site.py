@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 import threading
 import time
@@ -10,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from devicecore.errors import DeviceError, OutOfMemoryError, RefusedCallError
+from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
+from devicecore.migrate.strategy import InputsNotMovedError
+from devicecore.migrate.values import Contents, arrays_in, copied, is_tensor, pixels_among
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from devicecore.device import Device
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # After so many faults one after the other, no more calls are tried.
 _MOST_FAULTS = 3
+_HOST = "CPU:0"
 
 
 @frozen
@@ -53,18 +55,22 @@ class Site:
     """The calls of one path.
 
     Attributes:
-        device: Where they are to run.
+        device: Where they are to run; None where that does not work, and *off* says why.
+        source: Its name.
         options: How they are migrated.
         strategy: What computes them.
         care: How closely they are watched.
         tally: Counts them.
+        off: Why none of them is to leave the host.
     """
 
-    device: Device
+    device: Device | None
+    source: str
     options: Options
     strategy: Strategy
     care: Care
     tally: Tally
+    off: str = ""
     _state: _State = field(init=False, factory=lambda: _State(), repr=False)  # noqa: PLW0108 - below
 
     def call(
@@ -74,70 +80,101 @@ class Site:
 
         Raises:
             DeviceError: It cannot, and an error was asked for in the place of the host's answer.
+            FallbackForbiddenError: It cannot, and the ledger does not allow the host's answer.
         """
-        reason = self._why_not(args)
-        if reason:
+        wanted = self.options.min_pixels
+        if wanted and pixels_among(args, kwargs) < wanted:
+            # That is what the plan wants, so no ledger and no strictness forbids it.
+            return self._answered(original, args, kwargs, f"fewer than {wanted} pixels")
+        device, reason = self.device, self._why_not()
+        if device is None or reason:
+            if self.care.is_strict:
+                raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
             return self._on_host(original, args, kwargs, reason)
+        return self._tried(device, original, args, kwargs)
+
+    def _tried(
+        self,
+        device: Device,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Return what the device computes or, where it fails, what the original does."""
+        before = Contents(args, kwargs) if self._is_verified() else None
         start = time.perf_counter()
+        error: Exception | None = None
         try:
-            if self.strategy.runs_original:
-                result = self._computed(original, args, kwargs)
-            else:
-                with self.care.inside_kernels():
-                    result = self._computed(original, args, kwargs)
-        except RefusedCallError as error:
-            reasons = "; ".join(f"{label}: {why}" for label, why in error.refused.items())
-            return self._instead(error, reasons, original, args, kwargs)
-        except Exception as error:
-            if self.strategy.runs_original and not self._is_fault(error):
+            result = self._computed(device, original, args, kwargs)
+        except Exception as raised:
+            if self.strategy.runs_original and (
+                self.care.is_strict or not _is_fault(raised, device)
+            ):
+                self.tally.migrated(time.perf_counter() - start, 0)
                 raise
-            self._state.failed(f"{type(error).__name__}: {error}")
-            if isinstance(error, OutOfMemoryError):
-                _free_caches()
-            reason = f"{type(error).__name__}: {error}"
-            return self._instead(error, reason, original, args, kwargs)
-        seconds = time.perf_counter() - start
-        self.tally.migrated(seconds, _size(args) + _size([result]))
-        if self._state.succeeded(self.care.verify):
-            return self._verified(result, original, args, kwargs)
-        return result
+            error = raised
+        else:
+            seconds = time.perf_counter() - start
+            self._state.succeeded()
+            if before is None:
+                self.tally.migrated(seconds, self._moved(device, args, kwargs, result))
+                return result
+            found = copied(result)  # the original may write into the same array
+            before.put_back()
+            return self._verified(seconds, found, original, args, kwargs)
+        # Outside of the handler: what the original raises has nothing of this as its context.
+        if before is not None:
+            before.put_back()
+            self._state.verify_next()
+        try:
+            return self._instead(error, original, args, kwargs)
+        finally:
+            error = None  # its traceback has this frame
+
+    def _why_not(self) -> str:
+        if self.off or self._state.off:
+            return self.off or self._state.off
+        return "" if self.device is None else self.care.guard.reason(self.device)
+
+    def _is_verified(self) -> bool:
+        """Return whether this call is one of those that the original computes too."""
+        if not self.care.verify or self.strategy.runs_original:  # nobody's own function runs twice
+            return False
+        return self._state.is_due(self.care.verify)
 
     def _computed(
-        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        device: Device,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
-        return self.strategy.compute(self.device, self.options, original, args, kwargs)
-
-    def _why_not(self, args: tuple[Any, ...]) -> str:
-        if self._state.off:
-            return self._state.off
-        reason = self.care.guard.reason(self.device)
-        if reason:
-            return reason
-        wanted = self.options.min_pixels
-        if wanted and (pixels := _pixels(args)) < wanted:
-            return f"{pixels} pixels are fewer than {wanted}"
-        return ""
-
-    def _is_fault(self, error: Exception) -> bool:
-        """Return whether an error is the device's, and not the program's own."""
-        return isinstance(error, DeviceError) or self.device.device_error(error) is not None
+        if self.strategy.runs_original:
+            return self.strategy.compute(device, self.options, original, args, kwargs)
+        with self.care.inside_kernels():
+            return self.strategy.compute(device, self.options, original, args, kwargs)
 
     def _instead(
         self,
         error: Exception,
-        reason: str,
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         """Let the original answer a call that the device could not."""
-        try:
-            result = self._on_host(original, args, kwargs, reason)
-        except Exception as own:
-            # Nobody can compute it: the caller shall see what it would without a migrator.
-            raise own from None
+        is_refused = isinstance(error, RefusedCallError)
+        reason = _refusals(error) if is_refused else f"{type(error).__name__}: {error}"
+        reason = self.tally.bounded(reason)
+        if isinstance(error, OutOfMemoryError):
+            _free_caches(error)
         if self.care.is_strict:
+            # Of calls that nobody can compute, the original's own words come first.
+            self._answered(original, args, kwargs, reason)
             raise error
+        result = self._on_host(original, args, kwargs, reason)
+        if not is_refused:
+            # Only now: no device is to blame for a call that the original refuses too.
+            self._state.failed(reason)
         return result
 
     def _on_host(
@@ -147,7 +184,16 @@ class Site:
         kwargs: dict[str, Any],
         reason: str,
     ) -> Any:
-        default_ledger().record(self.tally.path, self.device.name, "CPU:0", reason)
+        default_ledger().record(self.tally.path, self.source, _HOST, reason)
+        return self._answered(original, args, kwargs, reason)
+
+    def _answered(
+        self,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        reason: str,
+    ) -> Any:
         start = time.perf_counter()
         try:
             return original(*args, **kwargs)
@@ -156,21 +202,44 @@ class Site:
 
     def _verified(
         self,
-        result: Any,
+        seconds: float,
+        found: Any,
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Return a result that was compared with the original's, or that one if they differ."""
-        # The original may write into the same array.
-        found = copy.deepcopy(result)
-        expected = original(*args, **kwargs)
-        if self.care.keeps(self.options.accept, found, expected):
-            return result
+        """Return the original's result, and switch the path off if the device's was another."""
+        is_same = False
         reason = f"its result was not {self.options.accept}, so it is not used any more"
-        self._state.off = reason
-        default_ledger().record(self.tally.path, self.device.name, "CPU:0", reason)
+        try:
+            expected = original(*args, **kwargs)
+            is_same = self.care.keeps(self.options.accept, found, expected)
+        finally:
+            if not is_same:  # also where the original has an error, and the device had none
+                self._state.switch_off(reason)
+                self.tally.fell_back(seconds, reason)
+        if is_same:
+            self.tally.migrated(seconds, self._moved(self.device, args, kwargs, found))
+            return expected
+        default_ledger().record(self.tally.path, self.source, _HOST, reason)
+        if self.care.is_strict:
+            raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
         return expected
+
+    def _moved(
+        self, device: Device | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> int:
+        """Return how many bytes went to the device and back: none where it is the host."""
+        if device is None or device.reads_host_memory:
+            return 0
+        values = [*args, *(value for name, value in kwargs.items() if name != "dst"), [result]]
+        return sum(
+            array.nbytes
+            for array in arrays_in(values)
+            if not is_tensor(array) or str(array.device) != device.torch_device
+            # Arrays that a program's own function is given stay what they are.
+            if is_tensor(array) or not self.strategy.runs_original
+        )
 
 
 class _State:
@@ -180,7 +249,7 @@ class _State:
         self.off = ""
         self._lock = threading.Lock()
         self._faults = 0
-        self._calls = 0
+        self._since_verified = 0
         rearm_after_fork(self)
 
     def after_fork(self) -> None:
@@ -194,30 +263,46 @@ class _State:
             if self._faults >= _MOST_FAULTS and not self.off:
                 self.off = f"switched off after {self._faults} faults, the last one: {reason}"
 
-    def succeeded(self, verify: int) -> bool:
-        """Count a call that went well, and return whether it is to be verified."""
+    def succeeded(self) -> None:
+        """Begin to count faults anew."""
+        self._faults = 0
+
+    def switch_off(self, reason: str) -> None:
+        """Try no more."""
+        self.off = reason
+
+    def is_due(self, verify: int) -> bool:
+        """Return whether the next call is the one of *verify* that is verified."""
         with self._lock:
-            self._faults = 0
-            self._calls += 1
-            return verify > 0 and self._calls % verify == 0
+            self._since_verified += 1
+            is_due = self._since_verified >= verify
+            if is_due:
+                self._since_verified = 0
+            return is_due
+
+    def verify_next(self) -> None:
+        """Verify the next call in the place of one that nothing was computed for."""
+        with self._lock:
+            self._since_verified = sys.maxsize
 
 
-def _size(values: Iterable[Any]) -> int:
-    """Return how many bytes the arrays among values have."""
-    return sum(value.nbytes for value in values if hasattr(value, "nbytes"))
+def _is_fault(error: Exception, device: Device) -> bool:
+    """Return whether an error in a program's own function is the device's, and not its own."""
+    faults = (InputsNotMovedError, OutOfMemoryError, DeviceGoneError)
+    return isinstance(error, faults) or device.device_error(error) is not None
 
 
-def _pixels(args: tuple[Any, ...]) -> int:
-    """Return the pixels of the first image among arguments."""
-    for value in args:
-        shape = tuple(getattr(value, "shape", ()))
-        if len(shape) > 1:
-            return int(shape[0] * shape[1])
-    return 0
+def _refusals(error: Any) -> str:
+    reasons = "; ".join(f"{label}: {why}" for label, why in error.refused.items())
+    return reasons or "no kernel is for it"
 
 
-def _free_caches() -> None:
-    """Give memory that torch keeps for later back to its card."""
+def _free_caches(error: BaseException) -> None:
+    """Give memory that torch keeps for later back to its card, and what was used for a call."""
+    known: BaseException | None = error
+    while known is not None:
+        known.__traceback__ = None  # its frames have the tensors of the call
+        known = known.__cause__ or known.__context__
     torch: Any = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()

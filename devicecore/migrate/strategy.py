@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import Factory, field, frozen
 
+from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.migrate.processors import ToNumpy, processed
+from devicecore.migrate.values import arrays_in, is_tensor
 from devicecore.scope import device_scope
 from devicecore.transfer import tensors_to_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from devicecore.device import Device
     from devicecore.migrate.plan import Options
@@ -25,6 +28,7 @@ class Strategy(Protocol):
     @property
     def runs_original(self) -> bool:
         """Whether it calls the original function: an error may then be the program's own."""
+        ...
 
     def compute(
         self,
@@ -54,6 +58,10 @@ def _as_given(
     return args, kwargs
 
 
+def _as_tuple(processors: Iterable[InputProcessor]) -> tuple[InputProcessor, ...]:
+    return tuple(processors)
+
+
 @frozen
 class MigrationStrategy:
     """Computes calls of one function by another one that runs on devices.
@@ -77,7 +85,7 @@ class MigrationStrategy:
     """
 
     backend: Any
-    input_processors: Sequence[InputProcessor] = field(default=(), converter=tuple)
+    input_processors: Sequence[InputProcessor] = field(default=(), converter=_as_tuple)
     arg_mapper: ArgMapper = _as_given
     output_processor: OutputProcessor = Factory(ToNumpy)
     named_processors: Mapping[str, InputProcessor] = field(factory=dict, kw_only=True)
@@ -124,13 +132,19 @@ class _Backend:
         return self.function(*args, **kwargs)
 
 
+class InputsNotMovedError(RefusedCallError):
+    """What a program's own function was given cannot be moved; the function has not begun."""
+
+
 @frozen
 class MoveInputStrategy:
     """Moves the tensors that a function is given, and runs the function itself in a scope.
 
-    It is for functions of a program, which nothing else is known of. Arrays of numpy stay as they
-    are, and the tensors of the result go where those of the arguments were, if they were all on
-    one device.
+    It is for functions of a program, which nothing else is known of. Moved are tensors, and those
+    in lists, tuples and dicts; arrays of numpy and other objects stay as they are, such as the
+    ``self`` of a method. What the function writes into a tensor that was moved is written into the
+    caller's too; a list or a dict is another one. The tensors of the result go where those of the
+    arguments were if they were all on one device, and where new ones are made if there were none.
     """
 
     runs_original: bool = field(init=False, default=True)
@@ -143,7 +157,62 @@ class MoveInputStrategy:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Run *original* on *device*."""
-        args, kwargs = tensors_to_device((args, kwargs), device)
+        """Run *original* on *device*.
+
+        Raises:
+            InputsNotMovedError: A tensor among the arguments, or something beside it, cannot go
+                there.
+        """
+        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        homes = _homes(given)
+        outside = {key: each for key, each in given.items() if _has_others(each, device)}
+        try:
+            inside = tensors_to_device(outside, device)
+        except (TransferError, NotLiveError, UnknownDeviceError) as error:
+            op = getattr(original, "__qualname__", repr(original))
+            raise InputsNotMovedError(op, device.name, {"its arguments": str(error)}) from error
+        given |= inside
+        moved = _Moved(outside, inside)
         with device_scope(device):
-            return original(*args, **kwargs)
+            result = original(
+                *(given[place] for place in range(len(args))),
+                **{name: given[name] for name in kwargs},
+            )
+        moved.write_back()
+        homes = homes or _homes_of_new_ones()
+        if len(homes) == 1 and any(map(is_tensor, arrays_in(result))):
+            return tensors_to_device(result, homes.pop())
+        return result
+
+
+def _homes(values: Any) -> set[str]:
+    """Return torch's names of the devices that the tensors among values are on."""
+    return {str(each.device) for each in arrays_in(values) if is_tensor(each)}
+
+
+def _homes_of_new_ones() -> set[str]:
+    torch: Any = sys.modules.get("torch")
+    return set() if torch is None else {str(torch.get_default_device())}
+
+
+def _has_others(value: Any, device: Device) -> bool:
+    """Return whether a tensor in *value* is not on *device*."""
+    return bool(_homes(value) - {device.torch_device or "cpu"})
+
+
+class _Moved:
+    """Tensors that were moved to a device, and what they were moved from."""
+
+    def __init__(self, outside: Any, inside: Any) -> None:
+        pairs = zip(arrays_in(outside), arrays_in(inside), strict=True)
+        self._pairs = [
+            (old, new, new._version)  # noqa: SLF001 - as torch's own autograd counts writes
+            for old, new in pairs
+            if new is not old and not new.is_inference()
+        ]
+
+    def write_back(self) -> None:
+        """Write what was written into the new tensors into the old ones."""
+        for old, new, version in self._pairs:
+            if new._version != version and old.shape == new.shape:  # noqa: SLF001 - see above
+                old.detach().copy_(new.detach())

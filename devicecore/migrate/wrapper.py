@@ -42,11 +42,13 @@ class UniversalWrapper:
 
         def make(below: Link) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if not below.active:  # somebody has kept it, and it is not in use any more
+                    return below.target(*args, **kwargs)
                 node = at(frame)
                 site = node.decision
                 if site is UNSET:
                     site = decided(node)
-                if site is None or not below.active:
+                if site is None:
                     return below.target(*args, **kwargs)
                 return site.call(below.target, args, kwargs)
 

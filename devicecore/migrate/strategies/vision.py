@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from devicecore.errors import RefusedCallError
+from devicecore.migrate.values import arrays_in
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from devicecore.device import Device
     from devicecore.migrate.plan import Options
     from devicecore.migrate.strategy import Strategy
+
+# Of an image: rows, columns and channels.
+_MOST_AXES = 3
 
 
 @frozen
@@ -36,13 +42,36 @@ class VisionStrategy:
         """Return OpenCV's result, computed on *device*.
 
         Raises:
-            NoKernelError: No kernel promises as much as the plan asks for.
+            RefusedCallError: No kernel promises as much as the plan asks for.
         """
         from devicecore.cv.calling import computed
         from devicecore.cv.policy import Policy
 
+        if reason := _why_only_opencv(self.name, args, kwargs):
+            refused = {"the migrator": reason}
+            raise RefusedCallError("cv2." + self.name, device.name, refused)
         policy = Policy(label=options.kernel, accepted=options.accept, is_strict=True)
         return computed(device, policy, self.name, args, kwargs)
+
+
+def _why_only_opencv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return why a call means something else to OpenCV than to `devicecore.cv`, or nothing.
+
+    That one also takes tensors, and several images in one array or in a list.
+    """
+    import numpy as np
+
+    from devicecore.cv.batches import is_batch
+
+    values = [*args, *kwargs.values()]
+    if any(is_batch(name, value) for value in values):
+        return "to OpenCV these are not several images"
+    for array in arrays_in(values):
+        if type(array) not in (np.ndarray, np.memmap):
+            return f"OpenCV may take a {type(array).__name__} for something else"
+        if array.ndim > _MOST_AXES:
+            return f"an array of {array.ndim} axes is no image"
+    return ""
 
 
 def strategies() -> Mapping[str, Strategy]:

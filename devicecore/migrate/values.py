@@ -1,0 +1,99 @@
+"""The arrays among the arguments and the results of a call, as programs pass them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+# Looked into are only these themselves: what else a program has may run its code when it is read.
+_CONTAINERS = (list, tuple)
+
+
+def is_array(value: Any) -> bool:
+    """Return whether a value is an array of numpy, or of a class derived from it."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether a value is a tensor of torch."""
+    torch = sys.modules.get("torch")
+    # A module that another thread is still importing has no classes yet.
+    return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
+
+
+def arrays_in(value: Any) -> Iterator[Any]:
+    """Yield the arrays and tensors that a value is or that lists, tuples and dicts in it have."""
+    yield from _arrays_in(value, set())
+
+
+def _arrays_in(value: Any, seen: set[int]) -> Iterator[Any]:
+    if id(value) in seen:
+        return
+    if is_array(value) or is_tensor(value):
+        seen.add(id(value))
+        yield value
+    elif isinstance(value, _CONTAINERS) or type(value) is dict:
+        seen.add(id(value))
+        for each in _members(value):
+            yield from _arrays_in(each, seen)
+
+
+def _members(value: Any) -> Iterator[Any]:
+    """Return the members of a container, without running code of a derived class."""
+    if type(value) is dict:
+        return iter(value.values())
+    return tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
+
+
+def copied(value: Any) -> Any:
+    """Return a value with copies in the place of all arrays that `arrays_in` finds in it."""
+    if is_array(value):
+        return value.copy(order="K")
+    if is_tensor(value):
+        return value.detach().clone()
+    if type(value) is dict:
+        return {key: copied(each) for key, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(copied, value))
+    return type(value)(map(copied, value)) if type(value) in _CONTAINERS else value
+
+
+def pixels_among(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+    """Return the pixels of the first image among arguments; 0 if there is none."""
+    for array in arrays_in([*args, *kwargs.values()]):
+        if array.ndim > 1:
+            # A tensor has its channels first.
+            height, width = array.shape[-2:] if is_tensor(array) else array.shape[:2]
+            return int(height * width)
+    return 0
+
+
+class Contents:
+    """What the arrays of a call contain before anything is computed.
+
+    Args:
+        args: The arguments.
+        kwargs: More of them.
+    """
+
+    def __init__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self._kept = [(array, copied(array)) for array in arrays_in([*args, *kwargs.values()])]
+
+    def put_back(self) -> None:
+        """Undo what was written into the arrays since."""
+        for array, before in self._kept:
+            is_writable = is_tensor(array) or array.flags.writeable
+            # Others may read it meanwhile, so that nothing is written without need.
+            if is_writable and not _has_same_bytes(array, before):
+                place = array.detach() if is_tensor(array) else array
+                place[...] = before
+
+
+def _has_same_bytes(array: Any, before: Any) -> bool:
+    if is_tensor(array):
+        return bool(array.equal(before))
+    return bool(array.tobytes() == before.tobytes())
