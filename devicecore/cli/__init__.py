@@ -6,17 +6,17 @@ Exit codes: 0 all went well, 1 what was asked for does not work here, 2 the call
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from devicecore import __version__
 from devicecore.cli.usage import UsageError
-from devicecore.errors import ConfigurationError, DeviceCoreError, InvalidDeviceNameError
+from devicecore.errors import ConfigurationError, DeviceCoreError, InvalidDeviceNameError, PlanError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import TextIO
 
 COMMANDS = {
@@ -25,6 +25,7 @@ COMMANDS = {
     "doctor": "explain every candidate, and what is wrong with this machine",
     "bench": "measure how fast each device runs a model, and whether it gives the CPU's answer",
     "demo": "read the text of a page on the best device",
+    "run": "run a program as it is, and the calls that a plan names on other devices",
 }
 
 _NOT_LIVE = 1
@@ -37,23 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: The words after the program's name; None for those of this process.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    parser = ArgumentParser("devicecore", description="Devices that really work.")
-    parser.add_argument("--version", action="version", version=f"devicecore {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
-        sentence = f"{summary[0].upper()}{summary[1:]}."
-        command = commands.add_parser(name, help=summary, description=sentence)
-        if name in words:  # the others are not called, so they need not be imported
-            module = import_module(f"devicecore.cli.{name}")
-            module.add_arguments(command)
-            command.set_defaults(run=module.run)
-    parsed = parser.parse_args(words)
-    _write_any_text(sys.stdout)
+    parsed = _parsed(list(sys.argv[1:] if arguments is None else arguments))
+    if parsed.command != "run":  # what a program writes is its own
+        _write_any_text(sys.stdout)
     try:
-        code: int = parsed.run(parsed, sys.stdout)
-        sys.stdout.flush()
-    except (ConfigurationError, InvalidDeviceNameError, UsageError) as error:
+        code: int | Callable[[], int] = parsed.run(parsed, sys.stdout)
+        if isinstance(code, int):
+            sys.stdout.flush()
+    except (ConfigurationError, InvalidDeviceNameError, PlanError, UsageError) as error:
         return _say(error, _USAGE)
     except DeviceCoreError as error:
         return _say(error, _NOT_LIVE)
@@ -62,7 +54,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    return code
+    # A program's errors are its own: nothing above is said of them.
+    return code() if callable(code) else code
+
+
+def _parsed(words: list[str]) -> Namespace:
+    parser = ArgumentParser("devicecore", description="Devices that really work.")
+    parser.add_argument("--version", action="version", version=f"devicecore {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    called = next((word for word in words if not word.startswith("-")), "")
+    for name, summary in COMMANDS.items():
+        sentence = f"{summary[0].upper()}{summary[1:]}."
+        command = commands.add_parser(name, help=summary, description=sentence)
+        if name == called:  # the others are not called, so they need not be imported
+            module = import_module(f"devicecore.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser.parse_args(words)
 
 
 def _write_any_text(out: TextIO) -> None:

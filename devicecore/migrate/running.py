@@ -1,0 +1,124 @@
+"""Main programs that say when a function which a plan names has been defined in them.
+
+The names of a main program do not exist before it runs, and no import announces them. So a call is
+compiled in after each statement at its top level that makes such a name. Nothing else of the
+program changes: not its names, its constants' values, its lines, or what comes first in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+from devicecore.migrate.keys import WILDCARDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType
+
+    from devicecore.migrate.plan import OptimizationPlan
+
+# Stands where the function belongs: a tree can hold no function, but code can.
+_PLACE: Final = "\0devicecore: a name of the plan is there now\0"
+_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def names_in_main(plan: OptimizationPlan) -> frozenset[str]:
+    """Return the names that a main program could make, and *plan* mean.
+
+    A name of something else may be among them.
+
+    Examples:
+        >>> from devicecore.migrate import OptimizationPlan
+        >>> plan = OptimizationPlan.load({"Data/__getitem__/**/cv2:resize": "cpu"})
+        >>> sorted(names_in_main(plan))
+        ['Data', '__getitem__', 'resize']
+    """
+    segments = {segment for entry in plan.entries for segment in entry.key.pattern}
+    return frozenset(
+        segment.rpartition(":")[2].partition(".")[0] for segment in segments - {*WILDCARDS}
+    )
+
+
+def announcing(
+    code: CodeType, source: bytes | str, names: frozenset[str], call: Callable[[], object]
+) -> CodeType:
+    """Return *code* with a call after each top-level statement that defines or imports a name.
+
+    Args:
+        code: A module's code.
+        source: What it was compiled from.
+        names: The names.
+        call: What to call then.
+    """
+    filename = code.co_filename
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to warn of was told when code was made
+        try:
+            tree: Any = compile(source, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+            if not _call_after_definitions(tree, names):
+                return code
+            code = compile(tree, filename, "exec", dont_inherit=True)
+        except RecursionError:  # a tree may be less deep than a text
+            msg = "%s is too deep to be told apart: its own functions are not migrated"
+            logging.getLogger("devicecore").warning(msg, filename)
+            return code
+    return code.replace(
+        co_consts=tuple(call if _is_place(each) else each for each in code.co_consts)
+    )
+
+
+def _is_place(constant: Any) -> bool:
+    return isinstance(constant, str) and constant == _PLACE
+
+
+def _call_after_definitions(parent: ast.AST, names: frozenset[str]) -> bool:
+    """Add a call after each statement below *parent*, and in no function or class, that fits.
+
+    Returns:
+        Whether there was any.
+    """
+    is_changed = False
+    for body in _bodies(parent):
+        for at in range(len(body) - 1, -1, -1):
+            statement = body[at]
+            if _makes_any(statement, names):
+                body.insert(at + 1, _call_at(statement))
+                is_changed = True
+            elif not isinstance(statement, _DEFINITIONS):
+                is_changed |= _call_after_definitions(statement, names)
+    return is_changed
+
+
+def _bodies(parent: ast.AST) -> Iterator[list[Any]]:
+    """Yield the lists of statements in *parent*, those of its handlers and cases among them."""
+    for _, value in ast.iter_fields(parent):
+        if not isinstance(value, list) or not value:
+            continue
+        if isinstance(value[0], ast.stmt):
+            yield value
+        elif isinstance(value[0], (ast.ExceptHandler, ast.match_case)):
+            for each in value:
+                yield each.body
+
+
+def _makes_any(statement: ast.stmt, names: frozenset[str]) -> bool:
+    if isinstance(statement, _DEFINITIONS):
+        return statement.name in names
+    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        return False  # more of them may follow, and nothing may stand between them
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        made = {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
+        return bool(made & {"*", *names})
+    return False
+
+
+def _call_at(statement: ast.stmt) -> ast.Expr:
+    called = ast.Attribute(ast.Constant(_PLACE), "__call__", ast.Load())
+    expression: Any = ast.Expr(ast.Call(called, [], []))
+    # All on one line, else a part of the call lies where the statement ends.
+    expression.lineno = expression.end_lineno = statement.lineno
+    expression.col_offset = expression.end_col_offset = statement.col_offset
+    return ast.fix_missing_locations(expression)  # type: ignore[no-any-return]
