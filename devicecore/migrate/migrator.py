@@ -24,6 +24,7 @@ from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
+from devicecore.migrate.values import to_host
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
 
@@ -87,7 +88,7 @@ class PipelineMigrator:
         self._allowed = tuple(allow_imports)
         self._tracker = SparseContextTracker()
         inside_kernels = functools.partial(self._tracker.inside, KERNEL)
-        self._care = Care(strict, verify, _keeps, Guard(), inside_kernels)
+        self._care = Care(strict, verify, keeps, Guard(), inside_kernels)
         self._wrapper = UniversalWrapper(self._tracker, self._decide)
         self._injector = PatchInjector()
         self._count = 0
@@ -316,10 +317,17 @@ def _function(target: Target) -> Any:
     return getattr(*target.holder(), None)
 
 
-def _keeps(promise: Any, found: Any, expected: Any) -> bool:
-    from devicecore.cv.quarantine import keeps  # it imports torch, which a plan may do without
+def keeps(promise: Any, found: Any, expected: Any) -> bool:
+    """Return whether a result is as near to the original's as was promised."""
+    from devicecore.cv.quarantine import keeps as keeps_promise  # it imports torch
 
-    return keeps(promise, found, expected)
+    if isinstance(expected, dict):
+        return (
+            isinstance(found, dict)
+            and found.keys() == expected.keys()
+            and all(keeps(promise, found[key], value) for key, value in expected.items())
+        )
+    return keeps_promise(promise, to_host(found), to_host(expected))
 
 
 def _logger() -> logging.Logger:

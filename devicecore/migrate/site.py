@@ -232,13 +232,16 @@ class Site:
         """Return how many bytes went to the device and back: none where it is the host."""
         if device is None or device.reads_host_memory:
             return 0
-        values = [*args, *(value for name, value in kwargs.items() if name != "dst"), [result]]
+        given = [*args, *(value for name, value in kwargs.items() if name != "dst")]
         return sum(
             array.nbytes
-            for array in arrays_in(values)
-            if not is_tensor(array) or str(array.device) != device.torch_device
-            # Arrays that a program's own function is given stay what they are.
-            if is_tensor(array) or not self.strategy.runs_original
+            for array in (*arrays_in(given), *arrays_in(result))
+            if (
+                str(array.device) != device.torch_device
+                if is_tensor(array)
+                # Arrays that a program's own function is given stay what they are.
+                else not self.strategy.runs_original
+            )
         )
 
 

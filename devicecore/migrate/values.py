@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # Looked into are only these themselves: what else a program has may run its code when it is read.
 _CONTAINERS = (list, tuple)
@@ -51,15 +51,28 @@ def _members(value: Any) -> Iterator[Any]:
 
 def copied(value: Any) -> Any:
     """Return a value with copies in the place of all arrays that `arrays_in` finds in it."""
-    if is_array(value):
-        return value.copy(order="K")
-    if is_tensor(value):
-        return value.detach().clone()
+    return _replaced(value, _copy)
+
+
+def to_host(value: Any) -> Any:
+    """Return a value with its tensors on the host."""
+    return _replaced(value, lambda array: array.detach().cpu() if is_tensor(array) else array)
+
+
+def _copy(array: Any) -> Any:
+    return array.detach().clone() if is_tensor(array) else array.copy(order="K")
+
+
+def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
+    if is_array(value) or is_tensor(value):
+        return replace(value)
     if type(value) is dict:
-        return {key: copied(each) for key, each in value.items()}
+        return {key: _replaced(each, replace) for key, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(copied, value))
-    return type(value)(map(copied, value)) if type(value) in _CONTAINERS else value
+        return type(value)(*(_replaced(each, replace) for each in value))
+    if type(value) in _CONTAINERS:
+        return type(value)(_replaced(each, replace) for each in value)
+    return value
 
 
 def pixels_among(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:

@@ -1,0 +1,431 @@
+"""Unchanged programs give what they give without the migrator, to the last bit."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+cv2 = pytest.importorskip("cv2")
+os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # it asks the network for news otherwise
+
+from devicecore.ledger import default_ledger  # noqa: E402 - after the variable
+from devicecore.migrate import PipelineMigrator  # noqa: E402
+from devicecore.scope import device_scope  # noqa: E402
+from tests.cv.differential import IS_OLD, photo  # noqa: E402 - it imports cv2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TORCH = {"device": "cpu", "kernel": "torch"}
+FUNCTIONS = (
+    "resize",
+    "cvtColor",
+    "LUT",
+    "warpAffine",
+    "copyMakeBorder",
+    "flip",
+    "transpose",
+    "split",
+    "merge",
+    "add",
+    "multiply",
+    "addWeighted",
+    "threshold",
+    "GaussianBlur",
+    "blur",
+    "medianBlur",
+    "sepFilter2D",
+)
+PLAN = {f"cv2.{name}": TORCH for name in FUNCTIONS}
+
+pytestmark = pytest.mark.usefixtures("no_trace")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _scopes_are_ready() -> None:
+    with device_scope("cpu"):  # the first one looks at imports from then on
+        pass
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Fail unless two results are the same in everything that a program can tell."""
+    assert type(found) is type(expected)
+    if isinstance(expected, (tuple, list)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    elif isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            assert_same(found[key], value)
+    elif isinstance(expected, np.ndarray):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        for flag in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE", "ALIGNED"):
+            assert found.flags[flag] == expected.flags[flag], flag
+        assert found.tobytes() == expected.tobytes()
+    elif isinstance(expected, torch.Tensor):
+        assert (found.dtype, found.device, found.shape) == (
+            expected.dtype,
+            expected.device,
+            expected.shape,
+        )
+        assert found.is_contiguous() == expected.is_contiguous()
+        assert torch.equal(found, expected)
+    else:
+        assert found == expected
+
+
+# --- albumentations -------------------------------------------------------------------------------
+
+
+def _pipelines() -> dict[str, Callable[[], Any]]:
+    A = pytest.importorskip("albumentations")  # noqa: N806 - as everybody calls it
+    return {
+        "classification": lambda: [
+            A.RandomResizedCrop((96, 96)),
+            A.HorizontalFlip(),
+            A.ColorJitter(p=1),
+            A.GaussianBlur((3, 7)),
+            A.Normalize(),
+        ],
+        "detection": lambda: [
+            A.LongestMaxSize(128),
+            A.PadIfNeeded(160, 160, border_mode=cv2.BORDER_CONSTANT, fill=114),
+            A.HueSaturationValue(p=1),
+            A.CLAHE(),
+            A.MedianBlur((3, 5)),
+        ],
+        "geometry": lambda: [
+            A.SmallestMaxSize(140, interpolation=cv2.INTER_AREA),
+            A.Affine(scale=(0.8, 1.2), rotate=(-30, 30), p=1),
+            A.RandomCrop(96, 96),
+            A.Transpose(),
+        ],
+    }
+
+
+def _augmented(made: Any) -> list[dict[str, Any]]:
+    made.set_random_seed(5)
+    mask = (photo()[:300, :260, 0] > 90).astype(np.uint8)
+    pictures = [photo()[:300, :260], photo("coffee")[:300, :260]] * 2
+    return [made(image=each.copy(), mask=mask.copy()) for each in pictures]
+
+
+@pytest.mark.parametrize("key", ["calls", "frame"])
+@pytest.mark.parametrize("name", ["classification", "detection", "geometry"])
+def test_pipelines_of_albumentations(name: str, key: str) -> None:
+    A = pytest.importorskip("albumentations")  # noqa: N806
+    made = A.Compose(_pipelines()[name](), seed=5)
+    expected = _augmented(made)
+    plan = PLAN if key == "calls" else {"albumentations.Compose": TORCH}
+    with PipelineMigrator(plan) as migrator:
+        found = _augmented(made)
+    assert_same(found, expected)
+    rows = migrator.report().rows
+    assert sum(row.migrated for row in rows if "cv2:" in row.path) > 0 or IS_OLD
+
+
+# --- scripts --------------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys
+import numpy as np, cv2
+from cv2 import GaussianBlur as smooth
+
+image = np.random.default_rng(3).integers(0, 256, (120, 160, 3), dtype=np.uint8)
+
+def prepare(image, size=64):
+    height, width = image.shape[:2]
+    scale = size / max(height, width)
+    small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    pad = size - small.shape[0]
+    sides = pad // 2, pad - pad // 2, 0, 0
+    small = cv2.copyMakeBorder(small, *sides, cv2.BORDER_CONSTANT, value=(114,) * 3)
+    grey = cv2.cvtColor(smooth(small, (3, 3), 0), cv2.COLOR_BGR2GRAY)
+    edges = cv2.Canny(grey, 50, 150)
+    contours, _ = cv2.findContours(edges, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
+    return small, grey, edges, len(contours)
+
+def main():
+    small, grey, edges, count = prepare(image)
+    place = np.zeros_like(small)
+    again = cv2.flip(small, 1, dst=place)
+    print(again is place, small.sum(), grey.sum(), edges.sum(), count, place.sum())
+    print(cv2.add(grey, grey, dst=grey) is grey, grey.sum(), grey.flags.writeable)
+    try:
+        cv2.resize(image, (0, 0))
+    except cv2.error as error:
+        print(str(error).splitlines()[0], error.__cause__, error.__context__)
+    try:
+        cv2.cvtColor(cv2.UMat(small), cv2.COLOR_BGR2GRAY).get().sum()
+        cv2.resize([image, image], (5, 5))
+    except Exception as error:
+        print(type(error).__name__)
+    print([each.shape for each in cv2.split(small)], cv2.merge([grey, grey]).shape)
+"""
+
+MIGRATED = """
+before = dict(vars(cv2)), smooth
+from devicecore.migrate import PipelineMigrator
+with PipelineMigrator({plan}) as migrator:
+    main()
+assert before == (dict(vars(cv2)), smooth)
+assert list(before[0]) == list(vars(cv2))
+assert sum(row.migrated for row in migrator.report().rows) >= {least}
+"""
+
+
+def _output(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("plan", [PLAN, {"prepare": TORCH}, {"prepare/cv2.resize": TORCH}])
+def test_a_script(plan: Any) -> None:
+    expected = _output(SCRIPT + "main()")
+    least = 0 if IS_OLD else 1 if "prepare/cv2.resize" in plan else 3
+    found = _output(SCRIPT + MIGRATED.format(plan=plan, least=least))
+    assert found == expected
+    assert len(expected.splitlines()) == 5
+
+
+OWN_KERNELS = """
+import numpy as np, cv2
+from devicecore.migrate import MigrationStrategy, PipelineMigrator, StrategyRegistry
+from devicecore.migrate.injector import PatchInjector
+originals = dict(vars(cv2))
+registry = StrategyRegistry()
+registry.register("cv2.resize", MigrationStrategy(lambda image, size: "ours"))
+image = np.zeros((4, 4), np.uint8)
+with PipelineMigrator({"cv2.resize": {"device": "cpu", "kernel": "torch"}}, registry):
+    assert cv2.resize(image, (2, 2)) == "ours"
+    from devicecore.cv import native
+    assert native.original("resize") is originals["resize"]
+    import devicecore.cv
+    assert devicecore.cv.resize(image, (2, 2)).shape == (2, 2)
+assert dict(vars(cv2)) == originals
+print("fine")
+"""
+
+
+def test_what_is_imported_of_devicecore_while_cv2_is_patched_has_the_originals() -> None:
+    assert _output(OWN_KERNELS) == "fine\n"
+
+
+# --- rapidocr -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")  # another project's warnings
+def test_rapidocr_reads_the_same() -> None:
+    rapid = pytest.importorskip("rapidocr", exc_type=ImportError)
+    engine = rapid.RapidOCR(params={"Global.log_level": "critical"})
+    page = np.full((220, 420, 3), 255, np.uint8)
+    for row, text in enumerate(["Hello world 2026", "devicecore", "unchanged programs"]):
+        cv2.putText(page, text, (20, 50 + 60 * row), cv2.FONT_HERSHEY_SIMPLEX, 1, (0, 0, 0), 2)
+    expected = engine(page)
+    with PipelineMigrator(PLAN | {"cv2.warpPerspective": TORCH}) as migrator:
+        found = engine(page)
+    assert len(expected.txts) == 3
+    assert found.txts == expected.txts
+    assert found.scores == expected.scores
+    assert_same(found.boxes, expected.boxes)
+    assert sum(row.migrated for row in migrator.report().rows) > 0 or IS_OLD
+
+
+# --- loaders --------------------------------------------------------------------------------------
+
+LOADER = """
+import sys
+import numpy as np, cv2, torch
+from torch.utils.data import DataLoader, Dataset
+from devicecore.migrate import PipelineMigrator
+
+class Folder(Dataset):
+    def __init__(self):
+        random = np.random.default_rng(1)
+        images = [random.integers(0, 256, (40 + i, 50, 3), dtype=np.uint8) for i in range(10)]
+        self.files = [cv2.imencode(".png", image)[1] for image in images]
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        image = cv2.imdecode(self.files[index], cv2.IMREAD_COLOR)
+        image = cv2.cvtColor(cv2.resize(image, (24, 24)), cv2.COLOR_BGR2RGB)
+        if sys.argv[1] != "plain" and torch.utils.data.get_worker_info():
+            assert cv2.getNumThreads() == 1
+        return torch.from_numpy(image.transpose(2, 0, 1)).float() / 255, index
+
+def start(_=None):
+    if sys.argv[1] != "plain":
+        global migrator
+        key = sys.argv[1]
+        migrator = PipelineMigrator({key: {"device": "cpu", "kernel": "torch"}}).activate()
+        # in the process that runs the calls they are migrated
+        Folder()[0]
+        assert any(row.migrated for row in migrator.report().rows if "resize" in row.path)
+
+def main():
+    workers, how = int(sys.argv[2]), sys.argv[3]
+    if workers == 0 or how == "fork":
+        start()
+    loader = DataLoader(
+        Folder(), batch_size=4, num_workers=workers,
+        multiprocessing_context=how if workers else None,
+        worker_init_fn=start if how == "spawn" else None,
+    )
+    for images, places in loader:
+        print(images.shape, images.dtype, images.device, images.is_contiguous())
+        print(images.double().sum().item(), places.tolist())
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("loader") / "loader.py"
+    path.write_text(LOADER)
+    return path
+
+
+def _loaded(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(folder), *words], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def plainly_loaded(folder: Path) -> str:
+    return _loaded(folder, "plain", "0", "fork")
+
+
+@pytest.mark.parametrize(("workers", "how"), [("0", "fork"), ("2", "fork"), ("2", "spawn")])
+@pytest.mark.parametrize("key", ["cv2.resize", "Folder/__getitem__"])
+def test_a_loader(key: str, workers: str, how: str, folder: Path, plainly_loaded: str) -> None:
+    if how == "fork" and not hasattr(os, "fork"):
+        pytest.skip("this system does not fork")
+    assert _loaded(folder, key, workers, how) == plainly_loaded
+    assert len(plainly_loaded.splitlines()) == 6
+
+
+# --- any calls ------------------------------------------------------------------------------------
+
+IMAGES = st.builds(
+    lambda seed, height, width, channels, dtype: (
+        np.random.default_rng(seed)
+        .integers(0, 256, (height, width, channels)[: 3 if channels else 2])
+        .astype(dtype)
+    ),
+    st.integers(0, 99),
+    st.integers(1, 20),
+    st.integers(1, 20),
+    st.sampled_from([0, 1, 3, 4]),
+    st.sampled_from(["uint8", "float32", "int16"]),
+)
+CALLS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "resize": st.fixed_dictionaries(
+        {
+            "dsize": st.tuples(st.integers(0, 12), st.integers(1, 12)),
+            "interpolation": st.sampled_from([0, 1, 3, 99]),
+        }
+    ),
+    "flip": st.fixed_dictionaries({"flipCode": st.integers(-1, 1)}),
+    "blur": st.fixed_dictionaries({"ksize": st.tuples(st.integers(1, 5), st.integers(1, 5))}),
+    "medianBlur": st.fixed_dictionaries({"ksize": st.integers(1, 6)}),
+    "cvtColor": st.fixed_dictionaries({"code": st.sampled_from([4, 6, 7, 8, 40, 41])}),
+    "transpose": st.just({}),
+    "GaussianBlur": st.fixed_dictionaries(
+        {"ksize": st.sampled_from([(3, 3), (5, 1), (2, 2)]), "sigmaX": st.sampled_from([0.0, 1.5])}
+    ),
+}
+STEPS = st.sampled_from(sorted(CALLS)).flatmap(
+    lambda name: st.tuples(st.just(name), CALLS[name], st.sampled_from(["", "dst", "src", "4d"]))
+)
+PLANS = st.dictionaries(
+    st.sampled_from([f"cv2.{name}" for name in sorted(CALLS)]),
+    st.sampled_from([TORCH, "cpu", TORCH | {"min_pixels": 40}]),
+)
+
+
+def _ran(image: Any, steps: Any) -> list[Any]:
+    """Return what a program sees that calls functions one after the other, and goes on."""
+    seen: list[Any] = []
+    for name, words, how in steps:
+        own = image.copy()
+        call = (
+            words if how == "src" else words | ({"dst": np.zeros_like(own)} if how == "dst" else {})
+        )
+        try:
+            if how == "src":
+                result = getattr(cv2, name)(src=own, **call)
+            else:
+                result = getattr(cv2, name)(
+                    own[None] if how == "4d" and own.ndim == 3 else own, **call
+                )
+        except cv2.error as error:
+            seen.append(str(error))
+            continue
+        seen += [result, own]
+        if how == "dst":
+            seen += [call["dst"], result is call["dst"]]
+        if how != "4d":
+            image = result
+    return seen
+
+
+@settings(max_examples=60)
+@given(image=IMAGES, steps=st.lists(STEPS, min_size=1, max_size=6), plan=PLANS)
+def test_any_calls_under_any_plan(image: Any, steps: Any, plan: Any) -> None:
+    expected = _ran(image, steps)
+    with PipelineMigrator(plan, verify=2) as migrator:
+        found = _ran(image, steps)
+    assert_same(found, expected)
+    reasons = {reason for row in migrator.report().rows for reason in row.reasons}
+    assert not [each for each in reasons if "not exact" in each or "faults" in each]
+
+
+def test_many_calls_leave_nothing_behind() -> None:
+    image = np.zeros((3, 3, 3), np.uint8)
+    lists = [image, image]
+
+    def call(times: int) -> None:
+        for _ in range(times):
+            cv2.flip(image, 1)
+            cv2.merge(lists)  # refused: these are no planes
+            cv2.blur(image, (3, 3))
+
+    with PipelineMigrator({"cv2.flip": TORCH, "cv2.merge": TORCH, "cv2.blur": "cpu"}, verify=50):
+        call(700)
+        tracemalloc.start()
+        try:
+            gc.collect()
+            before = tracemalloc.take_snapshot()
+            call(6_700)
+            gc.collect()
+            after = tracemalloc.take_snapshot()
+        finally:
+            tracemalloc.stop()
+    grown = Counter(
+        {str(each.traceback): each.count_diff for each in after.compare_to(before, "lineno")}
+    )
+    assert sum(grown.values()) < 500, grown.most_common(5)  # one for each call would be 20,000
+    default_ledger().clear()
