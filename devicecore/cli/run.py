@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 from argparse import REMAINDER
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,7 +76,8 @@ def run(args: Namespace, _: TextIO) -> Callable[[], int]:
         msg = "there is no program to run"
         raise UsageError(msg, "name a script, or a module after -m")
     migrator = _migrator(args)
-    recompile = None if migrator is None else _looking_again(migrator)
+    lookout = None if migrator is None else _Lookout(migrator)
+    recompile = lookout.recompile if lookout and config.load().migrates else None
     try:
         program = Program(words, is_module=args.is_module, recompile=recompile)
     except OSError as error:
@@ -84,10 +85,10 @@ def run(args: Namespace, _: TextIO) -> Callable[[], int]:
         raise UsageError(msg) from error
     report = args.report and args.report.absolute()  # the program may go to another folder
     program.enter()
-    if migrator is not None:
-        migrator.activate()
+    if lookout is not None:
+        lookout.migrator.activate()
         # Handlers of the program come later, so they run earlier, and are still reported.
-        atexit.register(_write, migrator, report, os.getpid())
+        atexit.register(_ended, lookout, report, os.getpid())
     return program.run
 
 
@@ -118,31 +119,47 @@ def _migrator(args: Namespace) -> PipelineMigrator | None:
         raise UsageError(msg) from error
 
 
-def _looking_again(
-    migrator: PipelineMigrator,
-) -> Callable[[CodeType, bytes | str], CodeType] | None:
-    """Return what makes a program tell *migrator* of the functions that it defines."""
-    if not config.load().migrates:
-        return None
-    from devicecore.migrate.running import announcing, names_in_main
+class _Lookout:
+    """Tells a migrator of the functions that the program defines.
 
-    names = names_in_main(migrator.plan)
-    return partial(announcing, names=names, call=partial(_look_again, migrator))
+    Args:
+        migrator: What looks for them.
+
+    Attributes:
+        error: Why some could not be taken when it looked last; None where all could.
+    """
+
+    def __init__(self, migrator: PipelineMigrator) -> None:
+        self.migrator: Final = migrator
+        self.error: PlanError | None = None
+
+    def recompile(self, code: CodeType, source: bytes | str) -> CodeType:
+        """Return *code* so that it tells."""
+        from devicecore.migrate.running import announcing, names_in_main
+
+        return announcing(code, source, names_in_main(self.migrator.plan), self._look)
+
+    def _look(self, made: frozenset[str]) -> None:
+        try:
+            self.migrator.refresh()
+        except PlanError as error:
+            # Of another name, the program may yet make what the plan means.
+            self.error = error
+            if made & {*re.split("[/:.]", error.key)}:
+                sys.exit(_WRONG_PLAN)
+        else:
+            self.error = None
 
 
-def _look_again(migrator: PipelineMigrator) -> None:
-    try:
-        migrator.refresh()
-    except PlanError as error:  # no matter of the program, which must not catch it
-        print(f"devicecore: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(_WRONG_PLAN)
-
-
-def _write(migrator: PipelineMigrator, report: Any, process: int) -> None:
-    """Write the report, but not for a child that was forked: it ends the same way."""
-    if report is None or os.getpid() != process:
+def _ended(lookout: _Lookout, report: Any, process: int) -> None:
+    """Say what is left to say, but not in a child that was forked: it ends the same way."""
+    if os.getpid() != process:
+        return
+    if lookout.error is not None:
+        print(f"devicecore: {' '.join(str(lookout.error).split())}", file=sys.stderr)
+    if report is None:
         return
     try:
-        report.write_text(_FORMATS[report.suffix](migrator.report()), encoding="utf-8")
+        report.write_text(_FORMATS[report.suffix](lookout.migrator.report()), encoding="utf-8")
     except OSError as error:
         print(f"devicecore: {report} cannot be written: {error.strerror}", file=sys.stderr)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import logging
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.migrate.keys import WILDCARDS
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from devicecore.migrate.plan import OptimizationPlan
 
-# Stands where the function belongs: a tree can hold no function, but code can.
-_PLACE: Final = "\0devicecore: a name of the plan is there now\0"
+# Stands, before the names, where the function belongs: a tree can hold no function, but code can.
+_PLACE: Final = "\0devicecore: there are now \0"
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -43,7 +44,10 @@ def names_in_main(plan: OptimizationPlan) -> frozenset[str]:
 
 
 def announcing(
-    code: CodeType, source: bytes | str, names: frozenset[str], call: Callable[[], object]
+    code: CodeType,
+    source: bytes | str,
+    names: frozenset[str],
+    call: Callable[[frozenset[str]], object],
 ) -> CodeType:
     """Return *code* with a call after each top-level statement that defines or imports a name.
 
@@ -51,7 +55,8 @@ def announcing(
         code: A module's code.
         source: What it was compiled from.
         names: The names.
-        call: What to call then.
+        call: What to call then, with those of the names that the statement makes; none for a
+            ``*`` that may make them.
     """
     filename = code.co_filename
     with warnings.catch_warnings():
@@ -65,13 +70,13 @@ def announcing(
             msg = "%s is too deep to be told apart: its own functions are not migrated"
             logging.getLogger("devicecore").warning(msg, filename)
             return code
-    return code.replace(
-        co_consts=tuple(call if _is_place(each) else each for each in code.co_consts)
-    )
+    return code.replace(co_consts=tuple(_in_its_place(each, call) for each in code.co_consts))
 
 
-def _is_place(constant: Any) -> bool:
-    return isinstance(constant, str) and constant == _PLACE
+def _in_its_place(constant: Any, call: Callable[[frozenset[str]], object]) -> Any:
+    if isinstance(constant, str) and constant.startswith(_PLACE):
+        return partial(call, frozenset(constant.removeprefix(_PLACE).split()))
+    return constant
 
 
 def _call_after_definitions(parent: ast.AST, names: frozenset[str]) -> bool:
@@ -84,8 +89,9 @@ def _call_after_definitions(parent: ast.AST, names: frozenset[str]) -> bool:
     for body in _bodies(parent):
         for at in range(len(body) - 1, -1, -1):
             statement = body[at]
-            if _makes_any(statement, names):
-                body.insert(at + 1, _call_at(statement))
+            made = _made(statement) & {"*", *names}
+            if made:
+                body.insert(at + 1, _call_at(statement, made - {"*"}))
                 is_changed = True
             elif not isinstance(statement, _DEFINITIONS):
                 is_changed |= _call_after_definitions(statement, names)
@@ -104,19 +110,20 @@ def _bodies(parent: ast.AST) -> Iterator[list[Any]]:
                 yield each.body
 
 
-def _makes_any(statement: ast.stmt, names: frozenset[str]) -> bool:
+def _made(statement: ast.stmt) -> set[str]:
+    """Return the names that *statement* itself defines or imports."""
     if isinstance(statement, _DEFINITIONS):
-        return statement.name in names
+        return {statement.name}
     if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-        return False  # more of them may follow, and nothing may stand between them
+        return set()  # more of them may follow, and nothing may stand between them
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        made = {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
-        return bool(made & {"*", *names})
-    return False
+        return {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
+    return set()
 
 
-def _call_at(statement: ast.stmt) -> ast.Expr:
-    called = ast.Attribute(ast.Constant(_PLACE), "__call__", ast.Load())
+def _call_at(statement: ast.stmt, made: set[str]) -> ast.Expr:
+    place = ast.Constant(_PLACE + " ".join(sorted(made)))
+    called = ast.Attribute(place, "__call__", ast.Load())
     expression: Any = ast.Expr(ast.Call(called, [], []))
     # All on one line, else a part of the call lies where the statement ends.
     expression.lineno = expression.end_lineno = statement.lineno

@@ -404,6 +404,19 @@ if __name__ == '__main__':
     assert with_plan({"preprocess": KERNEL}, tmp_path, ["program.py"]) == (0, out, "")
 
 
+def test_names_that_first_stand_for_something_else(tmp_path: Path) -> None:
+    plan = {"f": KERNEL, "g": KERNEL}
+    program = "f = None\ndef g(): pass\n"
+    (tmp_path / PROGRAM).write_text(f"{program}def f(): pass\nprint(hasattr(g, '__wrapped__'))")
+    assert with_plan(plan, tmp_path, ["program.py"]) == (0, "True\n", "")
+    (tmp_path / PROGRAM).write_text(f"{program}print(hasattr(g, '__wrapped__'))")
+    code, out, err = with_plan(plan, tmp_path, ["program.py"])
+    assert (code, out) == (0, "False\n")
+    assert err == (
+        "devicecore: plan.json, line 1, 'f': '__main__:f' is of type NoneType, no function\n"
+    )
+
+
 def test_migration_that_is_switched_off(tmp_path: Path) -> None:
     (tmp_path / PROGRAM).write_text("def f(): pass\nprint(hasattr(f, '__wrapped__'))")
     plan = {"f": KERNEL}

@@ -21,8 +21,10 @@ def seen(source: str, *names: str) -> list[list[str]]:
     module: dict[str, Any] = {"__name__": "__main__"}
     found: list[list[str]] = []
 
-    def look() -> None:
+    def look(made: frozenset[str]) -> None:
         found.append([name for name in names if name in module])
+        assert made <= {*found[-1]}
+        assert made or "import *" in source
 
     exec(announcing(plain(source), source, frozenset(names), look), module)
     return found
@@ -55,6 +57,7 @@ def plain(source: bytes | str) -> CodeType:
         "match 1:\n case 2: pass\n case 1:\n  def f(): pass",
         "from math import sqrt as f",
         "import math as f",
+        "from math import sin, sqrt as f",
         "'doc'\nfrom __future__ import annotations\ndef f(): pass",
     ],
 )
@@ -92,7 +95,7 @@ def test_names_that_come_in_several_steps() -> None:
 def test_a_program_keeps_its_names_and_lines() -> None:
     source = '"""Doc."""\n\n\ndef f():\n    """Of f."""\n    return 1 / 0\n\n\nx = 1\nf()\n'
     module: dict[str, Any] = {}
-    code = announcing(plain(source), source, frozenset({"f"}), lambda: None)
+    code = announcing(plain(source), source, frozenset({"f"}), len)
     with pytest.raises(ZeroDivisionError) as caught:
         exec(code, module)
     lines = [(each.name, each.lineno) for each in traceback.extract_tb(caught.value.__traceback__)]
@@ -113,10 +116,10 @@ def test_a_program_keeps_its_names_and_lines() -> None:
 def test_bytes_of_any_encoding() -> None:
     source = "# coding: latin-1\nname = 'é'\ndef f(): pass\n".encode("latin-1")
     module: dict[str, Any] = {}
-    calls: list[bool] = []
-    exec(announcing(plain(source), source, frozenset({"f"}), lambda: calls.append(True)), module)
+    calls: list[frozenset[str]] = []
+    exec(announcing(plain(source), source, frozenset({"f"}), calls.append), module)
     assert module["name"] == "é"
-    assert calls == [True]
+    assert calls == [{"f"}]
 
 
 def test_what_the_compiler_warns_of_is_said_once() -> None:
