@@ -27,7 +27,7 @@ def kind_of(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         if value.nbytes > _LARGEST:
             raise TypeError
-        return value.shape, value.dtype.str, value.tobytes()
+        return value.shape, value.dtype, value.tobytes()
     if hasattr(value, "ndim"):  # what it holds is unknown here
         raise TypeError
     return own, value

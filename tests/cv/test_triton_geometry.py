@@ -190,7 +190,7 @@ for channels in (1, 3, 4):
 
 # Several images are read at the same places, most of which lie inside of them.
 from devicecore.cv.triton import warping
-warping._IMAGES = 2
+warping._IMAGES = (2, 1)
 turn = cv2.getRotationMatrix2D((60, 30), 9, 1.4)
 tilt = np.vstack([turn, [3e-4, -2e-4, 1]])
 across, down = np.meshgrid(np.arange(128), np.arange(40))
@@ -203,13 +203,6 @@ for channels, width in ((1, 128), (3, 128), (3, 125), (4, 130)):
         check_batch("warpPerspective", images, tilt, (126, 40), flags=flag)
         check_batch("remap", images, maps, None, flag)
     print(width)
-# They are read from tiles, which do not fit all of these.
-warping._IN_TILES, warping._BLOCK, warping._ROWS = True, 32, 16
-images = torch.from_numpy(image(3 * 60, 128, 3)).view(3, 60, 128, 3)
-for angle, scale in ((0, 1), (17, 1.1), (-30, 1.3), (0, 0.5), (90, 1.5), (45, 0.9)):
-    turn = cv2.getRotationMatrix2D((60, 30), angle, scale)
-    check_batch("warpAffine", images, turn, (124, 56))
-    check_batch("warpPerspective", images, np.vstack([turn, [3e-4, -2e-4, 1]]), (124, 56))
 """
 
 

@@ -73,7 +73,7 @@ class Launch:
             options = {"num_warps": self._warps, "enable_fp_fusion": False}
             handle = self._kernel[self._grid](*tensors, *self._rest, **self._constants, **options)
             if handle is not None:  # None where Triton interprets
-                own = handle.function, handle.packed_metadata
+                own = handle.function, handle.packed_metadata, *_UNWATCHED
                 self._known[key] = handle, handle.run, own, _driver.active.get_current_stream
             return
         handle, run, own, stream_of = known
@@ -81,7 +81,7 @@ class Launch:
         if _is_watched():
             handle[self._grid](*addresses, *self._all, stream=stream_of(index))
         else:
-            run(*self._grid, stream_of(index), *own, *_UNWATCHED, *addresses, *self._all)
+            run(*self._grid, stream_of(index), *own, *addresses, *self._all)
 
 
 def _is_watched() -> bool:

@@ -15,14 +15,14 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.triton.grouping import GROUP, is_native, readable
 from devicecore.cv.triton.kernels import remapping as kernels
 from devicecore.cv.triton.launching import Launch
-from devicecore.cv.triton.warping import images_each, sampling
+from devicecore.cv.triton.warping import images_together, sampling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
 
-_BLOCK, _WARPS = 256, 2
+_BLOCK, _WARPS = 128, 1
 _LARGEST = 1 << 31
 
 
@@ -67,10 +67,11 @@ def _plan(
     @functools.lru_cache(maxsize=16)
     def launch(count: int, step: int, device: torch.device) -> Launch:
         source_bytes = src.pixels * src.channels
-        rest = (src.height, src.width, source_bytes, pixels, width, value, step, count)
-        each = images_each(count) if step == 0 else 1
-        grid = (-(-pixels // _BLOCK), -(-count // each), 1)
-        own = {"NATIVE": is_native(device), "IMAGES": each, "WARPS": _WARPS, "BLOCK": _BLOCK}
+        together = images_together(count) if step == 0 else 1
+        numbers = (src.height, src.width, source_bytes, pixels, width, value, step)
+        rest = (*numbers, count)
+        grid = (-(-pixels // _BLOCK), -(-count // together), 1)
+        own = {"NATIVE": is_native(device), "WARPS": _WARPS, "IMAGES": together, "BLOCK": _BLOCK}
         return Launch(kernels.remap, grid, rest, constants | own, _WARPS)
 
     def run(

@@ -31,12 +31,9 @@ _INTERPOLATION = 7  # the part of the flags that names it
 _PAIRED = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})
 _AT_ONCE = 16  # columns that OpenCV computes together
 _BLOCK, _ROWS, _WARPS = 64, 8, 4
-# What is found out about places, a program uses for that many images.
-_IMAGES = 8
+# What is found out about places, a program uses for that many images, if there are so many.
+_IMAGES = (8, 4, 2, 1)
 _ACROSS = 16  # of a row, in each warp of threads
-# Whether a program first reads a tile of a source, of so many words and rows. Those of programs of
-# 32 x 16 pixels fit a source of the same scale that is turned by up to about 30 degrees.
-_IN_TILES, _WORDS, _LINES = False, 32, 32
 _WORD = 4
 # More than what float32 may make of a coordinate, as a part of its largest term.
 _ROUNDING = 2.0**-20
@@ -74,10 +71,13 @@ def sampling(src: Image, flags: int, border: int, value: Any) -> tuple[int, dict
     return int.from_bytes(outside, "little", signed=True), constants
 
 
-def images_each(count: int) -> int:
-    """Return how many of *count* images a program reads at the same places."""
-    programs = -(-count // _IMAGES)
-    return -(-count // programs)
+def images_together(count: int) -> int:
+    """Return how many of *count* images a program reads at the same places.
+
+    Kernels are compiled for it, so there are few such numbers; the last image is read again where
+    there are no more.
+    """
+    return next(each for each in _IMAGES if each <= count)
 
 
 def _examples(known: Operation) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -120,14 +120,10 @@ def _operation(known: Operation, rows: int) -> Operation:
         constants = {"PERSPECTIVE": rows == 3, **constants, "IN_GROUPS": wide % GROUP == 0}
 
         def launch(count: int, device: torch.device) -> Launch:
-            images = images_each(count)
-            grid = (-(-wide // _BLOCK), -(-high // _ROWS), -(-count // images))
+            together = images_together(count)
+            grid = (-(-wide // _BLOCK), -(-high // _ROWS), -(-count // together))
             own = {"NATIVE": is_native(device), "ACROSS": _ACROSS, "ROWS": _ROWS}
-            own |= {"IMAGES": images, "BLOCK": _BLOCK}
-            # They are read in pieces of 16 bytes.
-            in_tiles = _IN_TILES and images > 1 and constants["CHANNELS"] == 3
-            in_tiles &= not constants["NEAREST"] and src.width % 16 == 0
-            own |= {"WORDS": _WORDS if in_tiles else 0, "LINES": _LINES}
+            own |= {"IMAGES": together, "BLOCK": _BLOCK}
             return Launch(kernels.warp, grid, (*rest, count), constants | own, _WARPS)
 
         return launched(src, (high, wide, src.channels), launch)

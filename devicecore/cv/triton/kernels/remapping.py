@@ -88,8 +88,8 @@ def remap(
     WHOLE_ROWS: tl.constexpr,  # whether rows of the source are whole words
     IN_GROUPS: tl.constexpr,  # whether images of the target are whole groups of four pixels
     NATIVE: tl.constexpr,
-    IMAGES: tl.constexpr,  # so many are read at the same places; again the last one if none is left
     WARPS: tl.constexpr,  # of 32 threads each
+    IMAGES: tl.constexpr,  # so many are read at the same places; again the last one if none is left
     BLOCK: tl.constexpr,
 ):
     """Read a source at the places that maps give; with one map of both, rows are a number on."""

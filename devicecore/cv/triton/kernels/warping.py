@@ -17,7 +17,6 @@ from devicecore.cv.triton.kernels.sampling import (
     store_groups,
     store_pixels,
 )
-from devicecore.cv.triton.kernels.tiles import tile_of, tile_pixels
 
 
 @triton.jit
@@ -151,8 +150,6 @@ def warp(
     ROWS: tl.constexpr,
     IMAGES: tl.constexpr,  # so many are read at the same places; again the last one if none is left
     BLOCK: tl.constexpr,
-    WORDS: tl.constexpr,  # of a row of the tiles that are read first, 0 without these
-    LINES: tl.constexpr,  # of a tile
 ):
     """Read a source at the places that a matrix gives."""
     left = tl.program_id(0) * BLOCK
@@ -180,71 +177,35 @@ def warp(
             x, y = _quotients(x, y, tl.fma(across, g, down * h + i), NATIVE)
         pitch = source_width * CHANNELS
         at, beside, below = inner_places(x, y, pitch, NEAREST, CHANNELS, NATIVE)
-        if WORDS > 0:
-            first_vector, lines, word, over = tile_of(x, y, pitch, WORDS, LINES, NATIVE)
-            lines = tl.where(source.to(tl.int64) % 16 == 0, lines, 0)
-        if WORDS > 0 and lines > 0:
-            for number in range(IMAGES):
-                image = tl.minimum(begin + number, images - 1).to(tl.int64)
-                pixels = tile_pixels(
-                    source.to(tl.pointer_type(tl.int32)) + image * (source_bytes // 4),
-                    first_vector,
-                    lines,
-                    word,
-                    over,
-                    beside,
-                    below,
-                    pitch,
-                    source_bytes,
-                    WORDS,
-                    LINES,
-                    NATIVE,
-                )
-                to = target + image * bytes_each
-                _store(
-                    to,
-                    left,
-                    top,
-                    width,
-                    height,
-                    pixels,
-                    IN_GROUPS,
-                    CHANNELS,
-                    NATIVE,
-                    ACROSS,
-                    ROWS,
-                    BLOCK,
-                )
-        else:
-            for number in range(IMAGES):
-                image = tl.minimum(begin + number, images - 1).to(tl.int64)
-                pixels = inner_pixels(
-                    source,
-                    image * source_bytes,
-                    at,
-                    beside,
-                    below,
-                    pitch,
-                    NEAREST,
-                    WHOLE_ROWS,
-                    CHANNELS,
-                    NATIVE,
-                )
-                to = target + image * bytes_each
-                _store(
-                    to,
-                    left,
-                    top,
-                    width,
-                    height,
-                    pixels,
-                    IN_GROUPS,
-                    CHANNELS,
-                    NATIVE,
-                    ACROSS,
-                    ROWS,
-                    BLOCK,
-                )
+        for number in range(IMAGES):
+            image = tl.minimum(begin + number, images - 1).to(tl.int64)
+            pixels = inner_pixels(
+                source,
+                image * source_bytes,
+                at,
+                beside,
+                below,
+                pitch,
+                NEAREST,
+                WHOLE_ROWS,
+                CHANNELS,
+                NATIVE,
+            )
+            to = target + image * bytes_each
+            _store(
+                to,
+                left,
+                top,
+                width,
+                height,
+                pixels,
+                IN_GROUPS,
+                CHANNELS,
+                NATIVE,
+                ACROSS,
+                ROWS,
+                BLOCK,
+            )
     else:
         x = _place(across, down, a, b, c, blocks)
         y = _place(across, down, d, e, f, blocks)
