@@ -19,6 +19,7 @@ from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.keys import ANY_NUMBER, Keys
 from devicecore.migrate.plan import AUTO, OptimizationPlan
 from devicecore.migrate.report import Report, Tally
+from devicecore.migrate.scanning import namespace_of
 from devicecore.migrate.site import Care, Site
 from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MoveInputStrategy
@@ -31,7 +32,7 @@ from devicecore.resolution import resolve as resolve_device
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
+    from types import ModuleType, TracebackType
 
     from devicecore.migrate.importing import Watch
     from devicecore.migrate.keys import Key, Segments
@@ -217,8 +218,8 @@ class PipelineMigrator:
             is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
             self._patch(wanted.target, is_frame=is_frame)
         if any(self._strategy(each.target) is None for each in found.targets):
-            for target in self._known_targets():
-                self._patch(target, is_frame=False)  # a frame's line is for what runs inside
+            for target in self._known_targets():  # a frame's line is for what runs inside
+                self._patch(target, is_frame=self._strategy(target) is None)
         self._watch(found)
         self._forget_decisions()
 
@@ -255,7 +256,14 @@ class PipelineMigrator:
         names = {pending.module for pending in found.pending if not pending.is_loaded}
         names |= self.registry.packages
         for name in names - self._watches.keys():
-            self._watches[name] = watch_imports(name, lambda _: self.refresh())
+            self._watches[name] = watch_imports(name, self._executed)
+
+    def _executed(self, module: ModuleType) -> None:
+        spec: Any = namespace_of(module).get("__spec__")
+        if spec is not None:
+            # Its import ends after this; until then its names count as those that may change.
+            spec._initializing = False  # noqa: SLF001 - as importlib itself is about to do
+        self.refresh()
 
     def _unwatch(self) -> None:
         for watch in self._watches.values():

@@ -14,6 +14,7 @@ from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 from devicecore.migrate.strategy import InputsNotMovedError
 from devicecore.migrate.values import Contents, arrays_in, copied, is_tensor, pixels_among
+from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 # After so many faults one after the other, no more calls are tried.
 _MOST_FAULTS = 3
-_HOST = "CPU:0"
 
 
 @frozen
@@ -184,7 +184,7 @@ class Site:
         kwargs: dict[str, Any],
         reason: str,
     ) -> Any:
-        default_ledger().record(self.tally.path, self.source, _HOST, reason)
+        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
         return self._answered(original, args, kwargs, reason)
 
     def _answered(
@@ -221,7 +221,7 @@ class Site:
         if is_same:
             self.tally.migrated(seconds, self._moved(self.device, args, kwargs, found))
             return expected
-        default_ledger().record(self.tally.path, self.source, _HOST, reason)
+        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
         if self.care.is_strict:
             raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
         return expected

@@ -64,13 +64,13 @@ def _why_only_opencv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     from devicecore.cv.batches import is_batch
 
     values = [*args, *kwargs.values()]
-    if any(is_batch(name, value) for value in values):
-        return "to OpenCV these are not several images"
     for array in arrays_in(values):
         if type(array) not in (np.ndarray, np.memmap):
             return f"OpenCV may take a {type(array).__name__} for something else"
         if array.ndim > _MOST_AXES:
             return f"an array of {array.ndim} axes is no image"
+    if any(is_batch(name, value) for value in values):
+        return "to OpenCV these are not several images"
     return ""
 
 
