@@ -14,31 +14,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def median_s(call: Callable[[], Any], rounds: int = 30, warm_up: int = 6) -> float:
-    """Return the median time of a call in seconds; what the host adds counts where it is longer."""
+def median_s(
+    call: Callable[[], Any], rounds: int = 30, warm_up: int = 6, together: int = 1
+) -> float:
+    """Return the median time of a call in seconds; what the host adds counts where it is longer.
+
+    Args:
+        call: What is timed.
+        rounds: How often.
+        warm_up: How often before that.
+        together: How many calls one after the other are timed as one: the card then works on one
+            while the host is at the next.
+    """
     event: Any = torch.cuda.Event
     events = [[event(enable_timing=True) for _ in range(2)] for _ in range(warm_up + rounds)]
     for start, end in events:
         start.record()
-        result = call()
+        for _ in range(together):
+            result = call()
+            del result
         end.record()
-        del result
     torch.cuda.synchronize()
     found: list[float] = [start.elapsed_time(end) for start, end in events[warm_up:]]
-    return statistics.median(found) / 1e3
+    return statistics.median(found) / 1e3 / together
 
 
-def host_s(call: Callable[[], Any], calls: int = 100) -> float:
+def host_s(call: Callable[[], Any], rounds: int = 7, calls: int = 50) -> float:
     """Return how long the host is busy with a call in seconds, while the card is behind."""
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(calls):
-        call()
-    found = (time.perf_counter() - start) / calls
-    torch.cuda.synchronize()
-    return found
+    found = []
+    for _ in range(1 + rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        found.append((time.perf_counter() - start) / calls)
+        torch.cuda.synchronize()
+    return statistics.median(found[1:])
 
 
 def machine(device: torch.device, commit: str) -> dict[str, str]:
