@@ -1,0 +1,131 @@
+"""Forked children and workers of loaders: what runs where, and who says so."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+cv2 = pytest.importorskip("cv2")
+
+from devicecore.ledger import default_ledger  # noqa: E402 - after cv2
+from devicecore.migrate.guard import Guard  # noqa: E402
+from tests.migrate.sites import FakeCard, site  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class FakeCuda(FakeCard):
+    """A fake of a CUDA card, which no driver is opened for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.device_type = "CUDA"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let torch say, as a fake, that CUDA had started in the parent."""
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+
+
+class Messages(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@pytest.mark.usefixtures("started")
+def test_a_forked_child_runs_the_originals_and_says_so_once(
+    in_fork: Callable[[Callable[[], Any]], Any],
+) -> None:
+    one = site(lambda: "the card's", device=FakeCuda())
+    assert one.call(lambda: "the original's", (), {}) == "the card's"  # in the parent
+
+    def child() -> tuple[list[Any], list[str], dict[str, int]]:
+        default_ledger().clear()
+        messages = Messages()
+        logging.getLogger("devicecore").addHandler(messages)
+        answers = [one.call(lambda: "the original's", (), {}) for _ in range(3)]
+        return answers, messages.texts, dict(one.tally.row().reasons)
+
+    answers, texts, reasons = in_fork(child)
+    assert answers == ["the original's"] * 3
+    (text,) = texts
+    assert "was forked after CUDA had started in its parent" in text
+    assert "spawn" in text
+    assert list(reasons.values()) == [3]
+    assert one.call(lambda: "the original's", (), {}) == "the card's"
+
+
+def test_a_child_of_a_parent_without_cuda_may_use_it(
+    in_fork: Callable[[Callable[[], Any]], Any],
+) -> None:
+    one = site(lambda: "the card's", device=FakeCuda())
+    assert in_fork(lambda: one.call(lambda: "the original's", (), {})) == "the card's"
+
+
+def test_a_device_that_is_gone_says_why() -> None:
+    device = FakeCard()
+    assert Guard().reason(device) == ""
+    device.retire("it was closed")
+    assert Guard().reason(device) == "it was closed"
+
+
+@pytest.fixture
+def _threads() -> Any:
+    before = cv2.getNumThreads()
+    yield
+    cv2.setNumThreads(before)
+
+
+@pytest.mark.usefixtures("_threads")
+def test_opencv_has_one_thread_in_a_worker_and_all_of_them_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import torch.utils.data as loaders
+
+    cv2.setNumThreads(2)
+    Guard().reason(FakeCard())
+    assert cv2.getNumThreads() == 2
+    monkeypatch.setattr(loaders, "get_worker_info", lambda: "a worker")
+    guard = Guard()
+    guard.reason(FakeCard())
+    assert cv2.getNumThreads() == 1
+    cv2.setNumThreads(2)  # the program's own wish comes later
+    guard.reason(FakeCard())
+    assert cv2.getNumThreads() == 2
+
+
+def test_a_real_worker_computes_with_one_thread_and_ordinary_arrays(
+    in_fork: Callable[[Callable[[], Any]], Any],
+) -> None:
+    del in_fork  # it skips where nothing forks
+    from torch.utils.data import DataLoader, Dataset
+
+    class Images(Dataset[Any]):
+        def __init__(self) -> None:
+            self.site = site(lambda x: x + 1)
+
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> Any:
+            found = self.site.call(lambda x: x, (np.full(2, index),), {})
+            return cv2.getNumThreads(), type(found) is np.ndarray, found
+
+    threads, is_plain, found = next(
+        iter(DataLoader(Images(), batch_size=2, num_workers=1, multiprocessing_context="fork"))
+    )
+    assert threads.tolist() == [1, 1]
+    assert is_plain.all()
+    assert found.tolist() == [[1, 1], [2, 2]]
