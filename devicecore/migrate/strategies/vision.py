@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -12,6 +14,7 @@ from devicecore.migrate.values import arrays_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from devicecore.cv.policy import Policy
     from devicecore.device import Device
     from devicecore.migrate.plan import Options
     from devicecore.migrate.strategy import Strategy
@@ -44,14 +47,41 @@ class VisionStrategy:
         Raises:
             RefusedCallError: No kernel promises as much as the plan asks for.
         """
-        from devicecore.cv.calling import computed
-        from devicecore.cv.policy import Policy
-
-        if reason := _why_only_opencv(self.name, args, kwargs):
+        if not _is_plain(args, kwargs) and (reason := _why_only_opencv(self.name, args, kwargs)):
             refused = {"the migrator": reason}
             raise RefusedCallError("cv2." + self.name, device.name, refused)
-        policy = Policy(label=options.kernel, accepted=options.accept, is_strict=True)
+        computed, policy = _by(options)
         return computed(device, policy, self.name, args, kwargs)
+
+
+# Most arguments are of these, and time is short.
+_NUMBERS = (int, float, bool, str, type(None))
+
+
+def _is_plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether all arguments are arrays of one image each, numbers, and tuples of those."""
+    array = sys.modules["numpy"].ndarray
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(value)
+        if kind is array:
+            if value.ndim > _MOST_AXES:
+                return False
+        elif kind is tuple:
+            for each in value:
+                if type(each) not in _NUMBERS:
+                    return False
+        elif kind not in _NUMBERS:
+            return False
+    return True
+
+
+@cache
+def _by(options: Options) -> tuple[Callable[..., Any], Policy]:
+    """Return what computes calls, and which kernels it takes."""
+    from devicecore.cv.calling import computed
+    from devicecore.cv.policy import Policy
+
+    return computed, Policy(label=options.kernel, accepted=options.accept, is_strict=True)
 
 
 def _why_only_opencv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
