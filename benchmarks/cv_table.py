@@ -59,6 +59,8 @@ def speeds(result: dict[str, Any]) -> str:
     for name, row in result["calls"].items():
         cells = [format(row[key], form) if key in row else "" for key, form in columns.values()]
         lines.append("| " + " | ".join([name, *cells]) + " |")
+    peer = result["host for torch.add, us"]
+    lines.append(f"| `torch.add` of 16 numbers |  |  |  | {peer:.0f} |")
     return "\n".join(lines) + "\n"
 
 
