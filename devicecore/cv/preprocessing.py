@@ -227,12 +227,18 @@ def _channels(images: Sequence[Any]) -> int:
 
 
 def _key(values: Any) -> float | tuple[float, ...]:
-    found = (values,) if np.isscalar(values) else tuple(values)
+    return _numbers(values if np.isscalar(values) else tuple(values))
+
+
+@lru_cache(maxsize=256)
+def _numbers(values: Any) -> float | tuple[float, ...]:
+    """Return one number or several; checking them takes as long as a launch."""
+    found = values if isinstance(values, tuple) else (values,)
     numbers = [float(each) for each in found if isinstance(each, (int, float, np.number))]
     if len(numbers) != len(found) or not np.isfinite(numbers).all():
         msg = f"mean and std are numbers, one or one for each channel, not {values!r}"
         raise ValueError(msg)
-    return numbers[0] if np.isscalar(values) else tuple(numbers)
+    return tuple(numbers) if isinstance(values, tuple) else numbers[0]
 
 
 def _divisor(std: float | tuple[float, ...]) -> float | tuple[float, ...]:
