@@ -97,6 +97,7 @@ class PipelineMigrator:
         self._patched: set[Segments] = set()
         self._strategies: dict[Segments, Strategy] = {}
         self._watches: dict[str, Watch] = {}
+        self._pending: set[str] = set()
         self._sites: dict[tuple[str, Key], Site | None] = {}
         self.after_fork()
         rearm_after_fork(self)
@@ -139,6 +140,7 @@ class PipelineMigrator:
         with self._lock:
             if self._injector.is_applied:
                 self._refresh()
+                self._ask_for_pending()
 
     def report(self) -> Report:
         """Return what became of the calls so far."""
@@ -206,6 +208,7 @@ class PipelineMigrator:
         try:
             self._refresh()
             self._injector.apply_all()
+            self._ask_for_pending()
         except BaseException:
             self._unwatch()
             raise
@@ -253,12 +256,18 @@ class PipelineMigrator:
                 yield target
 
     def _watch(self, found: Resolved) -> None:
-        names = {pending.module for pending in found.pending if not pending.is_loaded}
-        names |= self.registry.packages
-        for name in names - self._watches.keys():
+        self._pending = {each.module for each in found.pending if not each.is_loaded}
+        for name in (self._pending | self.registry.packages) - self._watches.keys():
             self._watches[name] = watch_imports(name, self._executed)
 
+    def _ask_for_pending(self) -> None:
+        """Look at modules that another thread had begun to import before we watched."""
+        for name in tuple(self._pending):
+            self._watches[name].tell_if_imported()
+
     def _executed(self, module: ModuleType) -> None:
+        if hasattr(sys, "OpenCV_LOADER"):
+            return  # of two modules called cv2 this is the first one, of C code, and will not stay
         spec: Any = namespace_of(module).get("__spec__")
         if spec is not None:
             # Its import ends after this; until then its names count as those that may change.

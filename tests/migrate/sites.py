@@ -1,10 +1,11 @@
-"""For the tests of migrated calls: strategies that do as they are told, and fake devices."""
+"""For the tests of migrated calls: functions and devices that do as they are told."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from attrs import frozen
 
 from devicecore.device import Device
@@ -14,11 +15,37 @@ from devicecore.migrate.migrator import keeps
 from devicecore.migrate.plan import Options
 from devicecore.migrate.report import Tally
 from devicecore.migrate.site import Care, Site
+from devicecore.migrate.values import is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATH = "app:f"
+
+
+class OwnError(Exception):
+    """One of a program."""
+
+
+class Recorded:
+    """A function that keeps what it was called with."""
+
+    def __init__(self, answer: Any = "the original's") -> None:
+        self.answer = answer
+        self.calls: list[Any] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls.append((args, kwargs))
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def failing(error: BaseException) -> Any:
+    def compute(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return compute
 
 
 @frozen
@@ -74,3 +101,28 @@ def site(
     how = By(function, runs_original)
     tally = Tally(PATH, used.label)
     return Site(used, used.name, Options(**options), how, care, tally, off)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Fail unless two results are the same in everything that a program can tell."""
+    assert type(found) is type(expected)
+    if isinstance(expected, (tuple, list)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    elif isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            assert_same(found[key], value)
+    elif isinstance(expected, np.ndarray):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        for flag in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE", "ALIGNED"):
+            assert found.flags[flag] == expected.flags[flag], flag
+        assert found.tobytes() == expected.tobytes()
+    elif is_tensor(expected):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert found.device == expected.device
+        assert found.is_contiguous() == expected.is_contiguous()
+        assert found.equal(expected)
+    else:
+        assert found == expected

@@ -20,37 +20,12 @@ from devicecore.errors import (
 )
 from devicecore.ledger import default_ledger
 from devicecore.migrate.report import MOST_REASONS
-from tests.migrate.sites import PATH, FakeCard, site
+from tests.migrate.sites import PATH, FakeCard, OwnError, Recorded, failing, site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 torch = pytest.importorskip("torch")
-
-
-class OwnError(Exception):
-    """One of a program."""
-
-
-class Recorded:
-    """A function that keeps what it was called with."""
-
-    def __init__(self, answer: Any = "the original's") -> None:
-        self.answer = answer
-        self.calls: list[Any] = []
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.calls.append((args, kwargs))
-        if isinstance(self.answer, BaseException):
-            raise self.answer
-        return self.answer
-
-
-def failing(error: BaseException) -> Any:
-    def compute(*_: Any, **__: Any) -> Any:
-        raise error
-
-    return compute
 
 
 @pytest.fixture(autouse=True)
@@ -248,105 +223,6 @@ def test_out_of_memory_frees_what_the_call_used_and_the_caches(
     assert freed == [True]
 
 
-# --- verified calls -------------------------------------------------------------------------------
-
-
-def test_one_of_n_calls_is_verified() -> None:
-    original = Recorded(7)
-    one = site(lambda: 7, verify=3)
-    assert [one.call(original, (), {}) for _ in range(9)] == [7] * 9
-    assert len(original.calls) == 3
-    assert one.tally.row().migrated == 9
-
-
-def test_refused_calls_are_not_those_that_are_verified() -> None:
-    turns = iter(range(100))
-
-    def kernel() -> int:
-        if next(turns) % 2:
-            raise RefusedCallError("f", "d")
-        return 7
-
-    original = Recorded(7)
-    one = site(kernel, verify=2)
-    for _ in range(20):
-        one.call(original, (), {})
-    assert len(original.calls) > 10 + 4  # ten refused ones, and about every second other
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        np.full((2, 2), 8, np.uint8),
-        np.full((2, 2), 7, np.int32),
-        np.full((2, 1), 7, np.uint8),
-        None,
-        (np.full((2, 2), 7, np.uint8),),
-    ],
-    ids=["values", "dtype", "shape", "nothing", "tuple"],
-)
-def test_a_wrong_kernel_is_caught_and_not_used_again(wrong: Any, moves: Any) -> None:
-    right = np.full((2, 2), 7, np.uint8)
-    kernel = Recorded(wrong)
-    one = site(kernel, verify=1)
-    for _ in range(3):
-        assert one.call(Recorded(right), (), {}) is right
-    assert len(kernel.calls) == 1
-    assert moves() == {"its result was not exact, so it is not used any more": 3}
-    row = one.tally.row()
-    assert (row.calls, row.migrated, row.fell_back) == (3, 0, 3)
-
-
-def test_strict_raises_for_a_wrong_kernel() -> None:
-    with pytest.raises(NoKernelError, match="not exact"):
-        site(lambda: 8, verify=1, strict=True).call(Recorded(7), (), {})
-
-
-def test_a_kernel_that_takes_what_the_original_refuses_is_wrong() -> None:
-    one = site(lambda: 8, verify=1)
-    with pytest.raises(OwnError):
-        one.call(Recorded(OwnError()), (), {})
-    assert one.call(Recorded(7), (), {}) == 7
-    assert one.tally.row().migrated == 0
-
-
-def test_what_is_accepted_is_enough() -> None:
-    found, expected = np.full(3, 8, np.uint8), np.full(3, 7, np.uint8)
-    one = site(lambda: found, verify=1, accept="lsb1")
-    one.call(Recorded(expected), (), {})
-    assert one.tally.row().migrated == 1
-
-
-def test_both_compute_from_the_same_where_the_result_goes_into_an_argument() -> None:
-    def doubled(array: Any) -> Any:
-        array *= 2
-        return array
-
-    given = np.arange(6)
-    one = site(doubled, verify=1)
-    assert one.call(doubled, (given,), {}) is given
-    assert given.tolist() == [0, 2, 4, 6, 8, 10]
-    assert one.tally.row().migrated == 1
-
-
-def test_a_kernel_that_wrote_before_it_failed_has_written_nothing_when_it_is_verified() -> None:
-    def spoiled(array: Any) -> Any:
-        array[:] = 99
-        raise ValueError
-
-    given = np.arange(3)
-    site(spoiled, verify=1).call(lambda array: array.sum(), (given,), {})
-    assert given.tolist() == [0, 1, 2]
-
-
-def test_functions_of_the_program_do_not_run_twice_to_be_verified() -> None:
-    original = Recorded(1)
-    one = site(lambda f: f(), runs_original=True, verify=1)
-    for _ in range(5):
-        one.call(original, (), {})
-    assert len(original.calls) == 5
-
-
 # --- what the plan and the process allow ----------------------------------------------------------
 
 
@@ -362,6 +238,12 @@ def test_small_images_stay_because_the_plan_says_so(by_name: bool, moves: Any) -
     assert len(used) == 2
     assert moves() == {}
     assert one.tally.row().reasons == {"fewer than 100 pixels": 2}
+
+
+def test_the_pixels_of_a_programs_own_function_are_those_of_the_calls_inside() -> None:
+    one = site(lambda function, index: function(index), runs_original=True, min_pixels=100)
+    one.call(Recorded(), (3,), {})
+    assert one.tally.row().migrated == 1
 
 
 def test_images_in_lists_have_pixels_too() -> None:
