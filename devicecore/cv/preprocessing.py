@@ -227,7 +227,11 @@ def _channels(images: Sequence[Any]) -> int:
 
 
 def _key(values: Any) -> float | tuple[float, ...]:
-    return _numbers(values if np.isscalar(values) else tuple(values))
+    given = values if np.isscalar(values) else tuple(values)
+    try:
+        return _numbers(given)
+    except TypeError:  # something among them that cannot be kept, so no number
+        return _numbers.__wrapped__(given)
 
 
 @lru_cache(maxsize=256)

@@ -131,6 +131,7 @@ def test_images_of_other_types_or_of_several_kinds() -> None:
         (image(9, 9), 8, {"std": 0}, "zeros"),
         (image(9, 9), 8, {"std": (1, 0, 1)}, "zeros"),
         (image(9, 9), 8, {"mean": "1"}, "mean and std"),
+        (image(9, 9), 8, {"mean": ([1], 2, 3)}, "mean and std"),
         (image(9, 9), 8, {"mean": float("nan")}, "mean and std"),
     ],
     ids=range(13),
