@@ -134,7 +134,7 @@ def test_images_of_other_types_or_of_several_kinds() -> None:
         (image(9, 9), 8, {"mean": ([1], 2, 3)}, "mean and std"),
         (image(9, 9), 8, {"mean": float("nan")}, "mean and std"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_arguments_without_meaning(images: Any, size: Any, options: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
