@@ -25,6 +25,6 @@ myst_heading_anchors = 3
 # Types in signatures: those of other projects would need their inventories from the network, and
 # what is imported for the type checker only, or is an alias, shows by its bare name.
 nitpick_ignore_regex = [
-    (r"py:class", r"(attr|collections|concurrent|numpy|onnxruntime|pathlib|torch|types)\..*"),
+    (r"py:class", r"(attr|collections|concurrent|numpy|onnxruntime|os|pathlib|torch|types)\..*"),
     (r"py:class", r"\w+"),
 ]

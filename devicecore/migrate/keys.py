@@ -66,7 +66,7 @@ class Key:
 
     @property
     def length(self) -> int:
-        """How many segments it asks for: all but each ``**``. Of several keys the longest wins."""
+        """How many segments it asks for, all but each ``**``. Of several keys the longest wins."""
         return len(self.pattern) - self.pattern.count(ANY_NUMBER)
 
     @property

@@ -140,7 +140,7 @@ class PlanEntry:
 
     @property
     def is_original(self) -> bool:
-        """Whether the calls stay as they are: on the CPU, and no kernel is asked for."""
+        """Whether the calls stay as they are, on the CPU and with no kernel asked for."""
         if self.device == AUTO or self.options.kernel is not None:
             return False
         return DeviceName.parse(self.device).device_type == "CPU"

@@ -92,7 +92,7 @@ class StrategyRegistry:
 
         Raises:
             RegistrationError: The file, or an entry of it, is not as it should be; nothing of it is
-            registered then.
+                registered then.
         """
         found = {name: _of_entry(name, entry) for name, entry in _entries(Path(path)).items()}
         self._strategies |= {_dotted(name): strategy for name, strategy in found.items()}

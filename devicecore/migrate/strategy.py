@@ -27,7 +27,7 @@ class Strategy(Protocol):
 
     @property
     def runs_original(self) -> bool:
-        """Whether it calls the original function: an error may then be the program's own."""
+        """Whether it calls the original function, so that an error may be the program's own."""
         ...
 
     def compute(
