@@ -58,6 +58,10 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     return found
 
 
+def _are_several(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
 def into(destination: Any, result: Any) -> Any:
     """Return *destination* with the result in it, if it is of its kind, as OpenCV does.
 
@@ -68,7 +72,7 @@ def into(destination: Any, result: Any) -> Any:
     Raises:
         TypeError: One of them is an array, and the other a tensor.
     """
-    if isinstance(destination, (list, tuple)) and isinstance(result, (list, tuple)):
+    if _are_several(destination) and _are_several(result):
         return type(result)(map(into, destination, result))
     if isinstance(destination, np.ndarray) != isinstance(result, np.ndarray) and (
         hasattr(destination, "ndim") and hasattr(result, "ndim")

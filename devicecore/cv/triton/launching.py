@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # What all drivers have, Triton's types do not know of.
 _driver: Any = driver
 # Older versions of Triton cannot be asked who is told about launches.
-_knobs: Any = triton.knobs.runtime if hasattr(triton, "knobs") else None
+_knobs: Any = getattr(getattr(triton, "knobs", None), "runtime", None)
 # What it is told about a launch: nothing, before it and after it.
 _UNWATCHED = None, None, None
 # Triton compiles a kernel for pointers that are so aligned, and another one for all others.

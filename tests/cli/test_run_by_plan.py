@@ -1,0 +1,186 @@
+"""`devicecore run --plan`: programs do the same, and a report says where their calls ran."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from devicecore.cli import main
+from tests.cli.programs import FRAMES_OF_RUNPY, PROGRAM, ours, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WITH_PLAN = """\
+'''The documentation.'''
+from __future__ import annotations
+from __future__ import generator_stop
+import atexit
+import inspect
+import os
+import pickle
+import sys
+import warnings
+import cv2
+import numpy as np
+from cv2 import flip as turned
+
+image = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+
+
+class Dataset:
+    def __getitem__(self, index):
+        return cv2.resize(image + index, (2, 2))
+
+
+if True:
+    def preprocess(image):
+        if image is None:
+            raise ValueError('of the program')
+        small = cv2.resize(image, (3, 3))
+        warnings.warn('of preprocess')
+        return small
+
+
+@atexit.register
+def at_end():
+    print(turned(image, 0).tolist())
+
+
+print(__doc__, sys.argv, Dataset()[1].tolist(), preprocess(image).tolist())
+print(inspect.getsource(Dataset), inspect.getsource(preprocess))
+print(pickle.loads(pickle.dumps(preprocess)) is preprocess, sorted(globals()))
+os.chdir('/')
+try:
+    preprocess(None)
+finally:
+    preprocess(None)
+"""
+KERNEL = {"device": "cpu", "kernel": "torch"}
+PLAN = {"Dataset/__getitem__/cv2.resize": KERNEL, "preprocess": KERNEL, "cv2.flip": KERNEL}
+
+
+def with_plan(plan: Any, folder: Path, words: list[str], **environment: str) -> Any:
+    (folder / "plan.json").write_text(plan if isinstance(plan, str) else json.dumps(plan))
+    return ours(["--plan", "plan.json", *words], folder, **environment)
+
+
+@pytest.mark.parametrize("words", [["program.py"], ["-m", "program"]])
+def test_a_plan_changes_nothing_but_where_calls_run(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / PROGRAM).write_text(WITH_PLAN)
+    code, out, err = run([*words, "a", "-b"], tmp_path)
+    assert code == 1
+    told = with_plan(PLAN, tmp_path, ["--report", "report.json", *words, "a", "-b"])
+    assert told == (code, out, FRAMES_OF_RUNPY.sub("", err))
+    rows = json.loads((tmp_path / "report.json").read_text())["rows"]
+    counts = {row["path"]: (row["calls"], row["migrated"]) for row in rows}
+    assert counts["__main__:Dataset/__getitem__/cv2:resize"] == (1, 1)
+    assert counts["__main__:preprocess/cv2:resize"][1] == 1
+    assert counts["cv2:flip"] == (1, 1)  # at the end of the program
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("r.txt", "path "), ("r.json", "{"), ("r.html", "<!doctype html>")]
+)
+def test_forms_of_the_report(name: str, start: str, tmp_path: Path) -> None:
+    (tmp_path / PROGRAM).write_text(
+        "import os, sys\nprint('done')\nif os.fork():\n    sys.exit(os.wait()[1])"
+    )
+    assert with_plan({"cv2.resize": KERNEL}, tmp_path, ["--report", name, "program.py"]) == (
+        0,
+        "done\n",
+        "",
+    )
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_a_report_of_a_process_is_not_of_its_children(tmp_path: Path) -> None:
+    fork = "import os\nchild = os.fork()\nif child:\n    os._exit(os.waitpid(child, 0)[1])"
+    (tmp_path / PROGRAM).write_text(fork)
+    assert with_plan({"cv2.resize": KERNEL}, tmp_path, ["--report", "r.txt", "program.py"])[0] == 0
+    assert not (tmp_path / "r.txt").exists()
+
+
+def test_a_report_that_cannot_be_written_any_more(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / PROGRAM).write_text("import os\nos.rmdir('there')")
+    words = ["--report", "there/r.txt", "program.py"]
+    code, _, err = with_plan({"cv2.resize": KERNEL}, tmp_path, words)
+    assert code == 0
+    assert (
+        err == f"devicecore: {tmp_path}/there/r.txt cannot be written: No such file or directory\n"
+    )
+
+
+def test_children_that_are_spawned_run_the_originals(tmp_path: Path) -> None:
+    (tmp_path / PROGRAM).write_text("""\
+import multiprocessing as mp
+def preprocess(x):
+    return __name__, x + 1, hasattr(preprocess, '__wrapped__')
+if __name__ == '__main__':
+    print(preprocess(1), flush=True)
+    with mp.get_context('spawn').Pool(1) as pool:
+        print(pool.map(preprocess, [1]))
+""")
+    out = "('__main__', 2, True)\n[('__mp_main__', 2, False)]\n"
+    assert with_plan({"preprocess": KERNEL}, tmp_path, ["program.py"]) == (0, out, "")
+
+
+def test_names_that_first_stand_for_something_else(tmp_path: Path) -> None:
+    plan = {"f": KERNEL, "g": KERNEL}
+    program = "f = None\ndef g(): pass\n"
+    (tmp_path / PROGRAM).write_text(f"{program}def f(): pass\nprint(hasattr(g, '__wrapped__'))")
+    assert with_plan(plan, tmp_path, ["program.py"]) == (0, "True\n", "")
+    (tmp_path / PROGRAM).write_text(f"{program}print(hasattr(g, '__wrapped__'))")
+    code, out, err = with_plan(plan, tmp_path, ["program.py"])
+    assert (code, out) == (0, "False\n")
+    assert err == (
+        "devicecore: plan.json, line 1, 'f': '__main__:f' is of type NoneType, no function\n"
+    )
+
+
+def test_migration_that_is_switched_off(tmp_path: Path) -> None:
+    (tmp_path / PROGRAM).write_text("def f(): pass\nprint(hasattr(f, '__wrapped__'))")
+    plan = {"f": KERNEL}
+    assert with_plan(plan, tmp_path, ["program.py"]) == (0, "True\n", "")
+    off = with_plan(plan, tmp_path, ["program.py"], DEVICECORE_MIGRATE="off")
+    assert off == (0, "False\n", "")
+
+
+def test_packages_that_may_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("def f(): pass")
+    (tmp_path / PROGRAM).write_text("import sys\nprint('helpers' in sys.modules)")
+    plan = {"helpers.f": KERNEL}
+    assert with_plan(plan, tmp_path, ["program.py"])[1] == "False\n"
+    assert with_plan(plan, tmp_path, ["--allow-imports", "helpers", "program.py"])[1] == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("plan", "words", "said"),
+    [
+        ("[", [], "a plan has no lists"),
+        ({"f": "nowhere:x"}, [], "plan.json, line 1, 'f': the device 'nowhere:x' is none"),
+        ({"math.sqr": "gpu"}, ["--allow-imports", "math"], "has no 'sqr'"),
+        ({"Data/get": KERNEL}, [], "line 1, 'Data/get': the class '__main__:Data' has no 'get'"),
+        ({"f": KERNEL}, ["--verify", "-1"], "--verify -1 is no number"),
+        ({"f": KERNEL}, ["--report", "report.pdf"], "report.pdf names none of .txt"),
+        ({"f": KERNEL}, ["--report", "no/r.txt"], "is in no folder"),
+        ({"f": KERNEL}, ["--plan", "other.json"], "other.json cannot be read: No such file"),
+    ],
+)
+def test_plans_that_are_wrong(plan: Any, words: list[str], said: str, tmp_path: Path) -> None:
+    program = "try:\n    class Data: pass\nexcept Exception: pass\nprint('ran')"
+    (tmp_path / PROGRAM).write_text(program)
+    code, out, err = with_plan(plan, tmp_path, [*words, "program.py"])
+    assert (code, out) == (2, "")
+    assert err.startswith("devicecore: ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_options_that_need_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--strict", "--verify=2", "--report=r.txt", "--allow-imports=cv2"):
+        assert main(["run", option, "program.py"]) == 2
+        assert "--plan" in capsys.readouterr().err
