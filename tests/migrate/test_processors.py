@@ -179,7 +179,8 @@ def test_contents_are_put_back_where_they_were_changed() -> None:
     fixed = np.arange(2)
     fixed.flags.writeable = False
     part = array[:, 1]
-    kept = Contents([part, [tensor], fixed], {"array": array})
+    shown = np.broadcast_to(array[0], (2, 3))  # nobody can write there, but it changes
+    kept = Contents([shown, part, [tensor], fixed], {"array": array})
     part += 1
     tensor += 1
     kept.put_back()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import threading
@@ -68,6 +69,21 @@ def test_whatever_a_kernel_raises_the_original_answers(error: Exception, moves: 
     one = site(failing(error))
     assert one.call(Recorded(), (), {}) == "the original's"
     assert list(moves()) == [f"{type(error).__name__}: {error}"]
+
+
+def test_what_a_failed_call_used_is_gone_at_once() -> None:
+    def kernel(array: Any) -> None:
+        raise ValueError(array)
+
+    array = np.zeros(3)
+    kept = weakref.ref(array)
+    gc.disable()  # no cycle of ours waits for a collection
+    try:
+        site(kernel).call(lambda array: array.sum(), (), {"array": array})
+        del array
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_an_interrupt_is_no_fault() -> None:
