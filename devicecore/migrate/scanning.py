@@ -166,26 +166,32 @@ def _texts(
     around = owners.get(id(holder), [])
     functions = [each for each in around if _is_a(each, FunctionType)]
     if _is_a(holder, dict):
-        module = modules.get(id(holder))
-        for key in [key for key, held in list(holder.items()) if held is value]:
-            what = _text_of_key(key, holder, module, around)
-            if what is not None:
-                yield what
+        names = [modules.get(id(each)) for each in (holder, *around)]
+        if not any(map(_is_ours, around)) and not {_top(name) for name in names} & set(_OURS):
+            for key in [key for key, held in list(holder.items()) if held is value]:
+                yield _text_of_key(key, holder, names[0], around)
     elif _is_a(holder, tuple) and functions:
         yield f"a default of {functions[0].__qualname__}"
     elif _is_a(holder, CellType):
-        inside = [
-            each
-            for closure in around
-            for each in owners.get(id(closure), [])
-            if _is_a(each, FunctionType) and each.__closure__ is closure
-        ]
-        yield f"the closure of {inside[0].__qualname__}" if inside else "a closure"
+        yield from _text_of_closure(around, owners)
     elif _is_a(holder, list, tuple):
         place = next(place for place, held in enumerate(holder) if held is value)
         yield f"item {place} of a {type(holder).__name__} of {len(holder)}"
     elif not _is_a(holder, FrameType):
         yield _text_of_instance(holder, value)
+
+
+def _text_of_closure(closures: Sequence[Any], owners: dict[int, list[Any]]) -> list[str]:
+    """Describe a variable in *closures*, unless those are of functions of ours."""
+    inside = [
+        each
+        for closure in closures
+        for each in owners.get(id(closure), [])
+        if _is_a(each, FunctionType) and each.__closure__ is closure
+    ]
+    if any(map(_is_ours, inside)):
+        return []
+    return [f"the closure of {inside[0].__qualname__}" if inside else "a closure"]
 
 
 def _is_left_over(holder: dict[Any, Any], modules: dict[int, str]) -> bool:
@@ -203,11 +209,10 @@ def _is_left_over(holder: dict[Any, Any], modules: dict[int, str]) -> bool:
 
 def _text_of_key(
     key: object, holder: dict[Any, Any], module: str | None, around: Sequence[Any]
-) -> str | None:
+) -> str:
     name = repr(key) if type(key) is str else f"a {type(key).__name__}"
     if module is not None:
-        ours = module.partition(".")[0] in _OURS
-        return None if ours else f"the name {name} of the module {module}"
+        return f"the name {name} of the module {module}"
     for owner in around:
         if _is_a(owner, ModuleType):
             called = namespace_of(owner).get("__name__")
@@ -220,6 +225,15 @@ def _text_of_key(
         if _has_dict(owner, holder):
             return f"the attribute {name} of a {_name(type(owner))}"
     return f"the key {name} of a dict"
+
+
+def _is_ours(owner: Any) -> bool:
+    """Return whether something is a function of ours, as `devicecore.cv` keeps OpenCV's own."""
+    return _is_a(owner, FunctionType) and _top(owner.__module__) in _OURS
+
+
+def _top(module: str | None) -> str:
+    return str(module).partition(".")[0]
 
 
 def _text_of_instance(holder: Any, value: object) -> str:

@@ -345,6 +345,15 @@ def test_deactivation_while_threads_are_inside() -> None:
     assert migrator.report().rows[0].fell_back == 0
 
 
+def test_what_devicecore_holds_of_opencv_is_nobodys_concern() -> None:
+    mine = [cv2.flip]
+    with PipelineMigrator(PLAN) as migrator:
+        flips(migrator)
+        held = migrator.report().still_held
+    assert held == ["cv2.flip: item 0 of a list of 1"]
+    assert mine == [cv2.flip]
+
+
 def test_paths_without_end_are_counted_together(write: Callable[..., None]) -> None:
     write(
         made_late="import cv2\ndef deep(x, n):\n"
