@@ -39,7 +39,7 @@ class Guard:
         if self._is_child and device.device_type == "CUDA" and _is_in_bad_fork():
             return (
                 f"process {os.getpid()} was forked after CUDA had started in its parent, and no "
-                "child can use that; start workers by spawn or forkserver, or use a DeviceLoader"
+                "child can use that; start workers by spawn or forkserver"
             )
         return ""
 
@@ -51,7 +51,7 @@ def _is_in_bad_fork() -> bool:
 
 
 def _limit_threads() -> None:
-    """Leave one thread to OpenCV in a worker of a loader, as torch leaves one to itself.
+    """Leave its own thread to OpenCV in a worker of a loader, as torch leaves one to itself.
 
     There are as many workers as the machine is meant to have busy, and each one's own pool of
     threads slows the others down; one that was started before a fork can also hang.
@@ -59,4 +59,5 @@ def _limit_threads() -> None:
     loaders: Any = sys.modules.get("torch.utils.data")
     cv2: Any = sys.modules.get("cv2")
     if loaders is not None and loaders.get_worker_info() is not None and cv2 is not None:
-        cv2.setNumThreads(1)
+        # Of 1, OpenCV would first wait for its threads to end, and a forked child has none.
+        cv2.setNumThreads(0)

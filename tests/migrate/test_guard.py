@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,3 +132,40 @@ def test_a_real_worker_computes_with_one_thread_and_ordinary_arrays(
     assert threads.tolist() == [1, 1]
     assert is_plain.all()
     assert found.tolist() == [[1, 1], [2, 2]]
+
+
+FORKS = """
+import os, sys, time
+import cv2, numpy as np
+import torch.utils.data
+from devicecore.migrate.guard import Guard
+from tests.migrate.sites import FakeCard
+
+cv2.setNumThreads(4)
+picture = np.zeros((1080, 1920, 3), np.uint8)
+card = FakeCard()
+for _ in range(40):
+    cv2.GaussianBlur(picture, (11, 11), 2.5)
+    child = os.fork()  # its threads still look for more to do
+    if not child:
+        torch.utils.data.get_worker_info = lambda: "a worker"
+        Guard().reason(card)
+        os._exit(0)
+    end = time.monotonic() + 20
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if time.monotonic() > end:
+            os.kill(child, 9)
+            sys.exit("a forked child waits for threads that it does not have")
+        time.sleep(0.001)
+"""
+
+
+def test_a_forked_worker_does_not_wait_for_threads_of_its_parent(
+    in_fork: Callable[[Callable[[], Any]], Any],
+) -> None:
+    del in_fork  # it skips where nothing forks
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = subprocess.run(
+        [sys.executable, "-c", FORKS], env=environment, capture_output=True, text=True, check=False
+    )
+    assert child.returncode == 0, child.stderr
