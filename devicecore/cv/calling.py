@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.cv import batches, catalog, results
+from devicecore.cv.gathering import gathered
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.native import native_kernel, original
 from devicecore.cv.policy import DEFAULT, current_policy
@@ -135,11 +136,15 @@ def device_for(image: Any, current: Device) -> Device:
 def _native(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Let OpenCV compute a call; tensors go to the host, and the result back to where they were."""
     where: list[Any] = []
+    there: dict[Any, Any] = {}  # one array for a tensor that is given twice, to be read and written
 
     def to_host(value: Any) -> Any:
         if _is_tensor(value):
             where.append(value.device)
-            return to_numpy(value)
+            key = (value.data_ptr(), value.shape, value.stride(), value.dtype)
+            if key not in there:
+                there[key] = to_numpy(value)
+            return there[key]
         if isinstance(value, (list, tuple)):
             return type(value)(map(to_host, value))
         return value
@@ -184,18 +189,20 @@ def computed(
 
     Raises:
         RefusedCallError: No kernel does, and none has begun.
+        ValueError: The images of the call do not go together.
     """
     from devicecore.cv.choosing import choose  # kernels need torch, and OpenCV's own do not
 
     choice = choose(name, device, policy, args, kwargs)
     operation, plan = choice.operation, choice.plan
     images = operation.images_in(args, kwargs)
+    tensors = gathered(images, device)
     destination = operation.destination(args, kwargs)
     if _is_tensor(images[0]):
         if destination is None:
             repeats_of[name].remember(policy, args, kwargs, images, device, plan)
-        return results.into(destination, device.compute(plan.kernel, *images))
-    result = device.compute(plan.kernel, *[as_tensor(each, device) for each in images])
+        return results.into(destination, device.compute(plan.kernel, *tensors))
+    result = device.compute(plan.kernel, *tensors)
     is_batch = images[0].ndim == BATCH_AXES
     finished = (results.of_batch if is_batch else results.on_host)(result, plan.finish)
     return results.into(destination, finished)

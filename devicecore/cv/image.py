@@ -93,6 +93,16 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
     return Place(is_operand=False, is_continuous=_is_continuous(destination))
 
 
+def any_overlap(images: Sequence[Any], written: int) -> bool:
+    """Return whether any of the last images, which are written, overlaps with another one."""
+    first = len(images) - written
+    return any(
+        _overlaps(images[place], other)
+        for place in range(first, len(images))
+        for other in images[:place]
+    )
+
+
 def _is_writable(array: np.ndarray[Any, Any]) -> bool:
     """Return whether OpenCV writes into an array: whole rows of pixels, one below the other."""
     image = array if array.ndim < BATCH_AXES else array[0]

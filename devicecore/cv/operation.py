@@ -10,7 +10,7 @@ from attrs import Factory, field, frozen
 
 from devicecore.cv.arguments import is_number
 from devicecore.cv.environment import environment
-from devicecore.cv.image import Image, image_of, place_of
+from devicecore.cv.image import Image, any_overlap, image_of, place_of
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
 
@@ -124,7 +124,11 @@ class Operation:
 
     def _place(self, args: list[Any], kwargs: dict[str, Any], images: Sequence[Any]) -> None:
         """Put what matters of the place for the result where the caller gave one."""
-        given = None if "dst" in self.images else self.destination(args, kwargs)
+        given = self.destination(args, kwargs)
+        if "dst" in self.images:  # of several, OpenCV writes one after the other
+            if isinstance(given, (list, tuple)) and any_overlap(images, len(given)):
+                raise ValueError(given)
+            given = None
         if given is not None and not getattr(given, "ndim", 0):
             raise ValueError(given)
         if given is not None and images:

@@ -304,3 +304,24 @@ def test_zeros_of_both_signs_are_different_arguments() -> None:
             assert np.array_equal(cv.divide(numbers, zero), cv2.divide(numbers, zero))
         with pytest.raises(cv2.error):
             cv.divide(numbers, np.float32(2))  # OpenCV takes no such number
+
+
+@pytest.mark.parametrize("kind", ["array", "tensor"])
+def test_images_that_lie_elsewhere_go_along(kind: str) -> None:
+    picture, other = image(6, 8), image(6, 8, seed=1)
+    second = other if kind == "array" else torch.from_numpy(other)
+    with cv.using("torch"):
+        found = cv.add(torch.from_numpy(picture), second)
+    assert isinstance(found, torch.Tensor)
+    np.testing.assert_array_equal(found.numpy(), cv2.add(picture, other))
+
+
+def test_images_that_do_not_go_together() -> None:
+    single, several = torch.zeros(4, 5, 3, dtype=torch.uint8), torch.zeros(2, 4, 5, 3).byte()
+    for pair in ((single, several), (several[:1], several), (several, several.repeat(2, 1, 1, 1))):
+        with cv.using("torch"), pytest.raises(ValueError, match="same length"):
+            cv.add(*pair)
+    with cv.using("torch"), pytest.raises(ValueError, match="one device"):
+        cv.add(single, single.to("meta"))
+    with cv.using("torch"):
+        assert cv.add(several, several[:1]).shape == several.shape

@@ -81,6 +81,17 @@ def test_mix_writes_where_opencv_does() -> None:
         np.testing.assert_array_equal(result.numpy(), expected)
 
 
+@pytest.mark.parametrize("device", ["array", "tensor"])
+def test_mix_in_place(device: str) -> None:
+    picture = image(4, 5)
+    expected = picture.copy()
+    cv2.mixChannels([expected], [expected], [0, 1, 1, 0])
+    own = picture if device == "array" else torch.from_numpy(picture)
+    assert compare("mixChannels", [picture], [picture], [0, 1, 1, 0]) == "host"
+    cv.mixChannels([own], [own], [0, 1, 1, 0])
+    np.testing.assert_array_equal(picture, expected)
+
+
 def test_results_are_memory_of_their_own() -> None:
     picture = torch.zeros(4, 5, 1, dtype=torch.uint8)
     for name, args in (

@@ -69,11 +69,15 @@ def test_boxes(
 ) -> None:
     picture = image(height, width, count, dtype)
     expected = "tolerance" if dtype == "float32" else "exact"
-    assert compare("blur", picture, (wide, high), borderType=border) == expected
+    # Means of two bytes are OpenCV's own: of 255 and 255 they depend on the column.
+    is_of_two = dtype == "uint8" and wide * high == 2
+    found = compare("blur", picture, (wide, high), borderType=border)
+    assert found == ("host" if is_of_two else expected)
     anchor = (wide - 1, 0)
     depth = cv2.CV_32F if in_floats else -1
     named: dict[str, Any] = {"anchor": anchor, "normalize": normalize, "borderType": border}
-    assert compare("boxFilter", picture, depth, (wide, high), **named) == expected
+    found = compare("boxFilter", picture, depth, (wide, high), **named)
+    assert found == ("host" if is_of_two and normalize and not in_floats else expected)
 
 
 def test_boxes_of_a_photo() -> None:
@@ -104,6 +108,8 @@ def test_medians_of_a_photo() -> None:
         ("GaussianBlur", ((3, 3), 0, None, 0, cv2.BORDER_WRAP)),
         ("GaussianBlur", ((3, 3), 0, None, 0, cv2.BORDER_DEFAULT, cv2.ALGO_HINT_APPROX)),
         ("blur", ((0, 3),)),
+        ("blur", ((1, 2),)),
+        ("boxFilter", (-1, (2, 1))),
         ("blur", ((3, 3), None, (3, 0))),
         ("blur", ((3, 3), None, (-1, -1), cv2.BORDER_WRAP)),
         ("boxFilter", (cv2.CV_16S, (3, 3))),

@@ -103,11 +103,12 @@ def _beside(number: torch.Tensor, plan: Plan) -> Plan:
     kept = Table(number[0])
 
     def run(images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return kept.on(images).expand(images.shape[0]), plan.run(images)
+        return kept.on(images).repeat(images.shape[0]), plan.run(images)
 
     def quick(image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         found = plan.quick(image) if plan.quick else None
-        return None if found is None else (kept.on(image), found)
+        # The caller may write into it.
+        return None if found is None else (kept.on(image).clone(), found)
 
     return Plan(run, quick=quick)
 
