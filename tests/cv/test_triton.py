@@ -55,6 +55,19 @@ for name in sorted(catalog.TRITON):
 """
 
 
+NUMBERS = """
+import numpy as np, torch
+from devicecore.cv import catalog
+import tests.cv.interpreting
+torch.cuda.current_device = lambda: None  # as the index of the host
+threshold = catalog.find("threshold", "triton").run
+for shape in ((4, 8, 3), (4, 7, 3), (2, 4, 8, 3)):  # at once, in groups, and several
+    picture = torch.zeros(shape, dtype=torch.uint8)
+    threshold(None, picture, 100, 255, 0)[0].mul_(3)
+    print(threshold(None, picture, 100, 255, 0)[0].tolist())
+"""
+
+
 def interpreted(code: str) -> list[str]:
     """Run *code* in a child where Triton interprets, and return the lines that it prints."""
     environment = os.environ | {"TRITON_INTERPRET": "1"}
@@ -76,3 +89,7 @@ def test_preprocess() -> None:
 
 def test_functions() -> None:
     assert len(interpreted(FUNCTIONS)) == len(catalog.TRITON)
+
+
+def test_numbers_are_memory_of_their_own() -> None:
+    assert interpreted(NUMBERS) == ["100.0", "100.0", "[100.0, 100.0]"]
