@@ -38,7 +38,10 @@ def compare(name: str, *args: Any, label: str = "torch", device: str = "cpu", **
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
     found_args, found_kwargs = operation.replaced(args, kwargs, moved)
+    given = [each.clone() for each in operation.images_in(found_args, found_kwargs)]
     found = on_host(operation.run(None, *found_args, **found_kwargs), plan.finish)
+    for before, now in zip(given, operation.images_in(found_args, found_kwargs), strict=True):
+        assert before.numpy(force=True).tobytes() == now.numpy(force=True).tobytes(), "written into"
     # After the kernel, which would else be given what OpenCV has written into an argument.
     expected = original(name)(*args, **kwargs)
     assert keeps(plan.promise, found, expected), difference(found, expected)

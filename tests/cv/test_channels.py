@@ -59,7 +59,7 @@ def test_mix(
 ) -> None:
     sources = [image(*size, count, dtype, seed) for seed, count in enumerate(read)]
     targets = [image(*size, count, dtype, 9 + seed) for seed, count in enumerate(written)]
-    source = st.integers(-1, sum(max(count, 1) for count in read) - 1)
+    source = st.integers(-2, sum(max(count, 1) for count in read) - 1)
     target = st.integers(0, sum(max(count, 1) for count in written) - 1)
     steps = data.draw(st.lists(st.tuples(source, target), min_size=1, max_size=6))
     numbers = [number for step in steps for number in step]

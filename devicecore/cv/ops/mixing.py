@@ -18,14 +18,11 @@ if TYPE_CHECKING:
 
     from devicecore.cv.image import Image
 
-# Instead of a channel: one of zeros.
-_NONE = -1
-
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     picture = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
     plane = np.ascontiguousarray(picture[..., 0])
-    yield ([picture, plane], [picture + 1, plane + 1], [0, 2, 3, 0, 1, 1, _NONE, 3]), {}
+    yield ([picture, plane], [picture + 1, plane + 1], [0, 2, 3, 0, 1, 1, -1, 3]), {}
     yield ([picture.astype(np.float32)], [plane.astype(np.float32)], (2, 0)), {}
 
 
@@ -42,7 +39,7 @@ def mixChannels(src: Sequence[Image], dst: Sequence[Image], fromTo: Any) -> Plan
         return None
     read, written = _channels(src), _channels(dst)
     steps = list(zip(numbers[::2], numbers[1::2], strict=True))
-    if not all(_NONE <= source < len(read) and 0 <= to < len(written) for source, to in steps):
+    if not all(source < len(read) and 0 <= to < len(written) for source, to in steps):
         return None
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -51,7 +48,7 @@ def mixChannels(src: Sequence[Image], dst: Sequence[Image], fromTo: Any) -> Plan
         targets = [unsigned_as_signed(each) for each in found]
         for source, to in steps:
             image, channel = written[to]
-            if source == _NONE:
+            if source < 0:  # a channel of zeros
                 targets[image][..., channel] = 0
             else:
                 one, place = read[source]

@@ -95,8 +95,8 @@ def _norm(kind: int, work: torch.dtype, *, has_mask: bool) -> Callable[..., Tens
         if has_mask:
             off = off * (more[-1] != 0)
         if kind == cv2.NORM_INF:
-            return off.abs_().amax((1, 2, 3)).to(torch.float64)
-        parts = off.abs_() if kind == cv2.NORM_L1 else off.mul_(off)
+            return off.abs().amax((1, 2, 3)).to(torch.float64)
+        parts = off.abs() if kind == cv2.NORM_L1 else off * off
         whole = torch.float64 if parts.is_floating_point() else torch.int64
         total = parts.sum((1, 2, 3), dtype=whole).to(torch.float64)
         return total if kind == cv2.NORM_L1 else root(total)

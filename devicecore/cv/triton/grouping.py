@@ -41,15 +41,13 @@ def readable(images: torch.Tensor) -> torch.Tensor:
     return filled
 
 
-def writable(
-    shape: Sequence[int], device: torch.device, dtype: torch.dtype = torch.uint8
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return memory for whole groups of pixels, and the images of that shape at its beginning."""
+def writable(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return memory for whole groups of bytes, and the images of that shape at its beginning."""
     pixels, channels = math.prod(shape[:3]), shape[3]
     if pixels % GROUP == 0:
-        found = torch.empty(shape, dtype=dtype, device=device)
+        found = torch.empty(shape, dtype=torch.uint8, device=device)
         return found, found
-    memory = torch.empty(groups(pixels) * GROUP * channels, dtype=dtype, device=device)
+    memory = torch.empty(groups(pixels) * GROUP * channels, dtype=torch.uint8, device=device)
     return memory, memory[: pixels * channels].view(shape)
 
 

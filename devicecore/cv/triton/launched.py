@@ -37,7 +37,7 @@ def launched(
         shape: Height, width and channels of the result.
         launch: Returns the launch for a number of images on a device. It is given the images, and
             then the result.
-        dtype: The type of the result.
+        dtype: The type of the result; bytes if the kernel writes whole groups.
         promise: How near it is to OpenCV's.
         alignment: Images begin at a multiple of so many bytes.
         in_groups: Whether the kernel reads and writes whole groups of four pixels, of which the
@@ -54,7 +54,7 @@ def launched(
         whole = (first.shape[0], *shape)
         sources = [aligned(each.expand(first.shape), alignment) for each in images]
         if in_groups:
-            memory, found = writable(whole, first.device, dtype)
+            memory, found = writable(whole, first.device)
             sources = [readable(each) for each in sources]
         else:
             memory = found = torch.empty(whole, dtype=dtype, device=first.device)

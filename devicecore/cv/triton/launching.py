@@ -34,7 +34,7 @@ class Launch:
         kernel: A function that Triton compiles; its first arguments are the tensors that vary.
         grid: How many programs along each axis.
         rest: Its other arguments.
-        constants: Those that it is compiled for, in its order.
+        constants: Those that it is compiled for.
         warps: How many groups of 32 threads share a program.
     """
 

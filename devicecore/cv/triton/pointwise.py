@@ -95,7 +95,7 @@ def _by_table(src: Image, table: torch.Tensor) -> Plan:
         return Launch(kernels.look_up, grid, (own, count), constants, _WARPS)
 
     shape = (src.height, src.width, src.channels)
-    return launched(src, shape, launch, dtype=table.dtype, in_groups=False)
+    return launched(src, shape, launch, dtype=table.dtype, alignment=1, in_groups=False)
 
 
 def _beside(number: torch.Tensor, plan: Plan) -> Plan:

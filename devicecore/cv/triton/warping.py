@@ -164,7 +164,7 @@ def _inner_test(matrix: Any, source: tuple[int, int], result: tuple[int, int]) -
         distance[2] += distance @ span
         radius[2] += radius @ span - varied - _ROUNDING * terms
         if not (below.min() > _SMALLEST and below.max() < 1 / _SMALLEST):
-            radius = np.array([0, 0, -1])
+            radius = np.array([0.0, 0.0, -1.0])
         distances += distance.tolist()
         radii += radius.tolist()
     return distances + radii

@@ -121,7 +121,7 @@ def _loaded(start, COUNT: tl.constexpr):
 
 @triton.jit
 def _stored(start, words, is_there):
-    """Write 1, 2, 3, 4 or 8 words; 2 to places that are multiples of that, and more than 3 of 4."""
+    """Write 1, 2, 3 or 4 words; 2 and 4 to places that are multiples of that."""
     if len(words) % 2 == 1:
         for place in tl.static_range(len(words)):
             tl.store(start + place, words[place], mask=is_there)
@@ -130,12 +130,10 @@ def _stored(start, words, is_there):
         joint = tl.join(words[0], words[1])
         tl.store(tl.multiple_of(both, (1, 8)), joint, mask=is_there[:, None])
     else:
-        for four in tl.static_range(0, len(words), 4):
-            every = start[:, None] + (tl.arange(0, 4)[None, :] + four)
-            even = tl.join(words[four], words[four + 2])
-            odd = tl.join(words[four + 1], words[four + 3])
-            joint = tl.reshape(tl.join(even, odd), (start.shape[0], 4))
-            tl.store(tl.multiple_of(every, (1, 16)), joint, mask=is_there[:, None])
+        every = start[:, None] + tl.arange(0, 4)[None, :]
+        even, odd = tl.join(words[0], words[2]), tl.join(words[1], words[3])
+        joint = tl.reshape(tl.join(even, odd), (start.shape[0], 4))
+        tl.store(tl.multiple_of(every, (1, 16)), joint, mask=is_there[:, None])
 
 
 @triton.jit
