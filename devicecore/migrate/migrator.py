@@ -86,6 +86,10 @@ class PipelineMigrator:
             plan if isinstance(plan, OptimizationPlan) else OptimizationPlan.load(plan)
         )
         self.registry: StrategyRegistry = registry or default_strategies()
+        if any(entry.options.residency == "scoped" for entry in self.plan.entries):
+            _logger().warning(
+                "the residency 'scoped' has no effect yet: each call returns an ordinary array"
+            )
         self._allowed = tuple(allow_imports)
         self._tracker = SparseContextTracker()
         inside_kernels = functools.partial(self._tracker.inside, KERNEL)
