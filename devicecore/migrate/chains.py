@@ -86,7 +86,7 @@ class Chain:
 
     def __init__(self, place: Place, original: Any, bottom: Any) -> None:
         self.original: Final = original
-        self.bottom = bottom
+        self.bottom: Any = bottom
         self.links: list[Link] = []
         self.places: list[Place] = [place]
         self.lost: list[Place] = []
@@ -154,7 +154,7 @@ class Chains:
 
     def after_fork(self) -> None:
         """Make a lock that no thread of the parent holds."""
-        self.lock = threading.RLock()
+        self.lock: threading.RLock = threading.RLock()
 
     def put_on(
         self,
