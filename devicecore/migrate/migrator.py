@@ -7,7 +7,7 @@ import inspect
 import logging
 import sys
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from devicecore import config
@@ -17,7 +17,7 @@ from devicecore.migrate.guard import Guard
 from devicecore.migrate.importing import watch_imports
 from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.keys import ANY_NUMBER, Keys
-from devicecore.migrate.plan import AUTO, OptimizationPlan
+from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.report import Report, Tally
 from devicecore.migrate.scanning import namespace_of
 from devicecore.migrate.site import Care, Site
@@ -209,13 +209,12 @@ class PipelineMigrator:
     def _patch_all(self) -> None:
         # What was there when it was last active may have been imported anew since.
         self._injector, self._patched = PatchInjector(), set()
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._unwatch)
             self._refresh()
             self._injector.apply_all()
             self._ask_for_pending()
-        except BaseException:
-            self._unwatch()
-            raise
+            undo.pop_all()
 
     def _refresh(self) -> None:
         """Find what the plan names in what is imported now, and patch what is new."""
@@ -320,8 +319,7 @@ class PipelineMigrator:
     def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
         device, reason = None, ""
         try:
-            request = AUTO if entry.device == AUTO else entry.device
-            device = resolve_device(request, framework="torch").device
+            device = resolve_device(entry.device, framework="torch").device
         except (DeviceError, UnknownDeviceError) as error:
             reason = str(error)
         if device is not None and device.device_type == "CPU" and entry.options.kernel is None:

@@ -107,7 +107,7 @@ class Site:
         error: Exception | None = None
         try:
             result = self._computed(device, original, args, kwargs)
-        except Exception as raised:
+        except Exception as raised:  # of a framework: whatever it is, the original can answer
             if self.strategy.runs_original and (
                 self.care.is_strict or not _is_fault(raised, device)
             ):
