@@ -95,10 +95,9 @@ def preprocess(
     with without_modes():
         device = device_for(images if whole else given[0], current_device())
         there = torch.device(device.torch_device or "cpu")
-        if _is_fused(device, there, recipe):
-            from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
-
-            return fused.run(given, recipe, there)
+        fused = fused_input(device, given, recipe)
+        if fused is not None:
+            return fused
         return torch.stack([one_after_another(each, recipe, there) for each in given])
 
 
@@ -125,6 +124,22 @@ def _recipe(
         values=normalised_bytes(mean, _divisor(std), channels, kind),
         layout=_one_of("layout", layout, get_args(Layout)),
     )
+
+
+def fused_input(device: Device, images: Any, recipe: Recipe) -> torch.Tensor | None:
+    """Return what kernels make of images that do all of a recipe at once; None without them.
+
+    Args:
+        device: Where.
+        images: A list of images, or a batch in one array or tensor.
+        recipe: What is done with each.
+    """
+    there = torch.device(device.torch_device or "cpu")
+    if not _is_fused(device, there, recipe):
+        return None
+    from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
+
+    return fused.run(images, recipe, there)
 
 
 def _is_fused(device: Device, there: torch.device, recipe: Recipe) -> bool:

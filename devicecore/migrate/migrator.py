@@ -17,6 +17,8 @@ from devicecore.migrate.guard import Guard
 from devicecore.migrate.importing import watch_imports
 from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.keys import ANY_NUMBER, Keys
+from devicecore.migrate.lazy import consumers
+from devicecore.migrate.lazy.current import by_host
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.report import Report, Tally
 from devicecore.migrate.scanning import namespace_of
@@ -25,6 +27,7 @@ from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
+from devicecore.migrate.ufuncs import as_its_kind
 from devicecore.migrate.values import to_host
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
@@ -86,15 +89,14 @@ class PipelineMigrator:
             plan if isinstance(plan, OptimizationPlan) else OptimizationPlan.load(plan)
         )
         self.registry: StrategyRegistry = registry or default_strategies()
-        if any(entry.options.residency == "scoped" for entry in self.plan.entries):
-            _logger().warning(
-                "the residency 'scoped' has no effect yet: each call returns an ordinary array"
-            )
+        self._records = any(entry.options.residency == "scoped" for entry in self.plan.entries)
         self._allowed = tuple(allow_imports)
         self._tracker = SparseContextTracker()
         inside_kernels = functools.partial(self._tracker.inside, KERNEL)
         self._care = Care(strict, verify, keeps, Guard(), inside_kernels)
-        self._wrapper = UniversalWrapper(self._tracker, self._decide)
+        self._wrapper = UniversalWrapper(
+            self._tracker, self._decide, by_host if self._records else None
+        )
         self._injector = PatchInjector()
         self._count = 0
         self._keys: Keys[Located] = Keys(())
@@ -224,8 +226,12 @@ class PipelineMigrator:
             is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
             self._patch(wanted.target, is_frame=is_frame)
         if any(self._strategy(each.target) is None for each in found.targets):
-            for target in self._known_targets():  # a frame's line is for what runs inside
+            # A frame's line is for what runs inside.
+            for target in map(_at_home, self._known_targets(self.registry.packages_in_frames)):
                 self._patch(target, is_frame=self._strategy(target) is None)
+        if self._records:
+            for holder, name, handler in consumers.found(self._patched):
+                self._injector.add(holder, name, self._wrapper.of_consumer(handler))
         self._watch(found)
         self._forget_decisions()
 
@@ -241,12 +247,12 @@ class PipelineMigrator:
         if target.module.partition(".")[0] == "cv2":
             from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
         make = self._wrapper.of_frame(frame) if is_frame else self._wrapper.of_leaf(frame)
-        self._injector.add(*target.holder(), make)
+        self._injector.add(*target.holder(), as_its_kind(_function(target), frame, make))
         self._patched.add(frame)
 
-    def _known_targets(self) -> Iterator[Target]:
-        """Yield the functions in imported modules that have a strategy."""
-        for name in self.registry.names(self.registry.packages & set(sys.modules)):
+    def _known_targets(self, packages: frozenset[str]) -> Iterator[Target]:
+        """Yield the functions in imported modules of some packages that have a strategy."""
+        for name in self.registry.names(packages & set(sys.modules)):
             parts = name.split(".")
             lengths = range(len(parts) - 1, 0, -1)
             modules = (".".join(parts[:length]) for length in lengths)
@@ -260,7 +266,9 @@ class PipelineMigrator:
 
     def _watch(self, found: Resolved) -> None:
         self._pending = {each.module for each in found.pending if not each.is_loaded}
-        for name in (self._pending | self.registry.packages) - self._watches.keys():
+        used = consumers.PACKAGES if self._records else frozenset[str]()
+        wanted = self._pending | self.registry.modules_in_frames | used
+        for name in wanted - self._watches.keys():
             self._watches[name] = watch_imports(name, self._executed)
 
     def _ask_for_pending(self) -> None:
@@ -294,8 +302,8 @@ class PipelineMigrator:
         found = self.registry.find(target.module, target.qualname)
         if found is None:
             function = _function(target)
-            same = (each for each in self._known_targets() if _function(each) is function)
-            alias = next(same, None)
+            known = self._known_targets(self.registry.packages)
+            alias = next((each for each in known if _function(each) is function), None)
             if alias is not None:
                 found = self.registry.find(alias.module, alias.qualname)
         if found is not None:
@@ -329,11 +337,29 @@ class PipelineMigrator:
         source = entry.device if device is None else device.name
         tally = Tally(path, entry.device if device is None else device.label)
         how = strategy or MoveInputStrategy()
-        return Site(device, source, entry.options, how, self._care, tally, reason)
+        given = (device, source, entry.options, how, self._care, tally, reason)
+        if not self._records:
+            return Site(*given)
+        from devicecore.migrate.lazy.sites import site_in_frames  # it imports numpy
+
+        return site_in_frames(*given)
 
 
 def _function(target: Target) -> Any:
     return getattr(*target.holder(), None)
+
+
+def _at_home(target: Target) -> Target:
+    """Return the same function by the name that it has where it is defined, as a plan's is."""
+    function = _function(target)
+    module, qualname = (getattr(function, each, None) for each in ("__module__", "__qualname__"))
+    if "." in target.qualname or not isinstance(module, str) or not isinstance(qualname, str):
+        return target
+    home = Target(module, qualname)
+    with suppress(PlanError):
+        if _function(home) is function:
+            return home
+    return target
 
 
 def keeps(promise: Any, found: Any, expected: Any) -> bool:

@@ -92,7 +92,7 @@ def _device(_: PlanEntry, __: Attribute[Any], value: Any) -> None:
         raise PlanError("", f"the device {value!r} says nothing of a device", _DEVICES)
 
 
-@frozen
+@frozen(cache_hash=True)
 class Options:
     """How the calls of one key are migrated.
 

@@ -8,11 +8,12 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from attrs import field, frozen
 
 from devicecore.errors import RegistrationError
+from devicecore.kernels import Exactness
 from devicecore.migrate import processors
 from devicecore.migrate.strategy import MigrationStrategy
 
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
     Group = Callable[[], Mapping[str, Strategy]]
 
+_PROMISES: Final = get_args(Exactness)
 # What files may call processors, besides ``package.module:name``.
 _PROCESSORS = ("EnsureTensor", "KeepOnDevice", "PassThrough", "SwapArgs", "ToNumpy")
-_FIELDS = frozenset({"backend", "inputs", "named_inputs", "arguments", "output"})
+_FIELDS = frozenset({"backend", "inputs", "named_inputs", "arguments", "output", "promise"})
 
 
 class StrategyRegistry:
@@ -38,6 +40,8 @@ class StrategyRegistry:
     def __init__(self) -> None:
         self._strategies: dict[str, Strategy] = {}
         self._groups: dict[str, Group] = {}
+        self._named_only: set[str] = set()
+        self._below: dict[str, tuple[str, ...]] = {}
 
     def register(self, name: str, strategy: Strategy | None = None, **how: Any) -> Any:
         """Compute a function by a strategy from now on; a later one takes the place of it.
@@ -73,22 +77,30 @@ class StrategyRegistry:
         self.register(name, MigrationStrategy(backend=backend, **how))
         return backend
 
-    def register_group(self, package: str, group: Group) -> None:
+    def register_group(
+        self, package: str, group: Group, *, in_frames: bool = True, modules: Iterable[str] = ()
+    ) -> None:
         """Ask *group* for the strategies of a package's functions once they are needed.
 
         Args:
             package: The name of the package that a program imports, such as ``"cv2"``.
             group: Returns the strategies by names. Called once, or by several threads at once:
                 each of them imports what it needs, and none may wait for another one meanwhile.
+            in_frames: Whether calls inside of a frame that a plan names are meant, too. Without
+                that only those are computed whose own function the plan names.
+            modules: Modules below the package that have functions, and may be imported after it.
         """
         self._groups[package] = group
+        (self._named_only.discard if in_frames else self._named_only.add)(package)
+        self._below[package] = tuple(modules)
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Register what a file of TOML or JSON says; nothing that it names is imported now.
 
         Each entry is a table with the function's name, in quotes or not. It has a ``backend``, and
         perhaps ``inputs``, ``named_inputs``, ``arguments`` (an `ArgMapper`) and ``output``; each is
-        ``package.module:name``, or the name of a processor of devicecore.
+        ``package.module:name``, or the name of a processor of devicecore. Its ``promise`` is a
+        class of exactness.
 
         Raises:
             RegistrationError: The file, or an entry of it, is not as it should be; nothing of it is
@@ -113,6 +125,17 @@ class StrategyRegistry:
         return frozenset(
             {*self._groups, *(name.partition(".")[0] for name in list(self._strategies))}
         )
+
+    @property
+    def packages_in_frames(self) -> frozenset[str]:
+        """Those of them whose functions are meant by a plan that names a frame around the calls."""
+        return self.packages - self._named_only
+
+    @property
+    def modules_in_frames(self) -> frozenset[str]:
+        """Those packages, and the modules below them that functions may be in."""
+        packages = self.packages_in_frames
+        return packages.union(*(self._below.get(package, ()) for package in packages))
 
     def names(self, packages: Iterable[str]) -> list[str]:
         """Return the dotted names of all functions of some packages that have a strategy."""
@@ -200,6 +223,8 @@ def _of_entry(name: str, entry: Any) -> MigrationStrategy:
         how["arg_mapper"] = _reference(name, entry["arguments"])
     if "output" in entry:
         how["output_processor"] = _reference(name, entry["output"])
+    if "promise" in entry:
+        how["promise"] = _promise(name, entry["promise"])
     return MigrationStrategy(**how)
 
 
@@ -209,6 +234,13 @@ def _of_kind(kind: type, name: str, entry: dict[str, Any], part: str) -> Any:
         what = "list" if kind is list else "table"
         raise RegistrationError(name, f"its {part} are {value!r}", f"write a {what} of names")
     return value
+
+
+def _promise(name: str, text: Any) -> Exactness:
+    if text not in _PROMISES:
+        fix = f"write one of {', '.join(_PROMISES)}"
+        raise RegistrationError(name, f"its promise is {text!r}", fix)
+    return cast("Exactness", text)
 
 
 def _reference(name: str, text: Any) -> Any:

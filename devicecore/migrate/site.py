@@ -62,6 +62,7 @@ class Site:
         care: How closely they are watched.
         tally: Counts them.
         off: Why none of them is to leave the host.
+        state: What they have led to so far.
     """
 
     device: Device | None
@@ -71,7 +72,7 @@ class Site:
     care: Care
     tally: Tally
     off: str = ""
-    _state: _State = field(init=False, factory=lambda: _State(), repr=False)  # noqa: PLW0108 - below
+    state: State = field(init=False, factory=lambda: State(), repr=False)  # noqa: PLW0108 - below
 
     def call(
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -116,7 +117,7 @@ class Site:
             error = raised
         else:
             seconds = time.perf_counter() - start
-            self._state.succeeded()
+            self.state.succeeded()
             if before is None:
                 self.tally.migrated(seconds, self._moved(device, args, kwargs, result))
                 return result
@@ -126,22 +127,22 @@ class Site:
         # Outside of the handler: what the original raises has nothing of this as its context.
         if before is not None:
             before.put_back()
-            self._state.verify_next()
+            self.state.verify_next()
         try:
             return self._instead(error, original, args, kwargs)
         finally:
             error = None  # its traceback has this frame
 
     def _why_not(self) -> str:
-        if self.off or self._state.off:
-            return self.off or self._state.off
+        if self.off or self.state.off:
+            return self.off or self.state.off
         return "" if self.device is None else self.care.guard.reason(self.device)
 
     def _is_verified(self) -> bool:
         """Return whether this call is one of those that the original computes too."""
         if not self.care.verify or self.strategy.runs_original:  # nobody's own function runs twice
             return False
-        return self._state.is_due(self.care.verify)
+        return self.state.is_due(self.care.verify)
 
     def _computed(
         self,
@@ -167,7 +168,7 @@ class Site:
         reason = _refusals(error) if is_refused else f"{type(error).__name__}: {error}"
         reason = self.tally.bounded(reason)
         if isinstance(error, OutOfMemoryError):
-            _free_caches(error)
+            free_caches(error)
         if self.care.is_strict:
             # Of calls that nobody can compute, the original's own words come first.
             self._answered(original, args, kwargs, reason)
@@ -175,7 +176,7 @@ class Site:
         result = self._on_host(original, args, kwargs, reason)
         if not is_refused:
             # Only now: no device is to blame for a call that the original refuses too.
-            self._state.failed(reason)
+            self.state.failed(reason)
         return result
 
     def _on_host(
@@ -217,7 +218,7 @@ class Site:
             is_same = self.care.keeps(self.options.accept, found, expected)
         finally:
             if not is_same:  # also where the original has an error, and the device had none
-                self._state.switch_off(reason)
+                self.state.switch_off(reason)
                 self.tally.fell_back(seconds, reason)
         if is_same:
             self.tally.migrated(seconds, self._moved(self.device, args, kwargs, found))
@@ -246,7 +247,7 @@ class Site:
         )
 
 
-class _State:
+class State:
     """What the calls of a site have led to so far."""
 
     def __init__(self) -> None:
@@ -301,7 +302,7 @@ def _refusals(error: Any) -> str:
     return reasons or "no kernel is for it"
 
 
-def _free_caches(error: BaseException) -> None:
+def free_caches(error: BaseException) -> None:
     """Give memory that torch keeps for later back to its card, and what was used for a call."""
     known: BaseException | None = error
     while known is not None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from devicecore.migrate.site import Site
     from devicecore.migrate.tracker import Node, SparseContextTracker
 
+    Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
 KERNEL: Final = ("<kernel>",)
 """The frame of what runs for a migrated call; nothing inside of it is migrated."""
 
@@ -28,17 +30,23 @@ class UniversalWrapper:
     Args:
         tracker: Knows the path of a call.
         decide: Returns the site of the calls of a path, or None if the plan is not for them.
+        off_plan: Calls the original of a leaf that the plan is not for; None where there may be
+            no arguments that it does not know.
     """
 
     def __init__(
-        self, tracker: SparseContextTracker, decide: Callable[[Node], Site | None]
+        self,
+        tracker: SparseContextTracker,
+        decide: Callable[[Node], Site | None],
+        off_plan: Handler | None = None,
     ) -> None:
         self._tracker = tracker
         self._decide = decide
+        self._off_plan = off_plan
 
     def of_leaf(self, frame: Segments) -> Callable[[Link], Any]:
         """Return what wraps a function that no patched function runs inside of."""
-        at, decided = self._tracker.at, self._decided
+        at, decided, off_plan = self._tracker.at, self._decided, self._off_plan
 
         def make(below: Link) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -48,9 +56,24 @@ class UniversalWrapper:
                 site = node.decision
                 if site is UNSET:
                     site = decided(node)
-                if site is None:
+                if site is not None:
+                    return site.call(below.target, args, kwargs)
+                if off_plan is not None:
+                    return off_plan(below.target, args, kwargs)
+                return below.target(*args, **kwargs)
+
+            return wrapper
+
+        return make
+
+    def of_consumer(self, handler: Handler) -> Callable[[Link], Any]:
+        """Return what wraps a function that is on no path, and is called by a handler."""
+
+        def make(below: Link) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if not below.active:
                     return below.target(*args, **kwargs)
-                return site.call(below.target, args, kwargs)
+                return handler(below.target, args, kwargs)
 
             return wrapper
 

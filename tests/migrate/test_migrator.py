@@ -57,11 +57,6 @@ def flips(migrator: PipelineMigrator) -> int:
     return sum(migrated(migrator).values()) - before
 
 
-def test_what_is_not_there_yet_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    PipelineMigrator({"cv2.resize": {"device": "gpu", "residency": "scoped"}})
-    assert "no effect yet" in caplog.text
-
-
 def test_activation_is_counted() -> None:
     migrator = PipelineMigrator(PLAN)
     original = cv2.flip

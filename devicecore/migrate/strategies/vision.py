@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from devicecore.cv.policy import Policy
     from devicecore.device import Device
+    from devicecore.migrate.lazy.nodes import Operation
     from devicecore.migrate.plan import Options
     from devicecore.migrate.strategy import Strategy
 
@@ -33,6 +34,13 @@ class VisionStrategy:
 
     name: str
     runs_original: bool = field(init=False, default=False)
+
+    @property
+    def recorded(self) -> Operation | None:
+        """What records its calls in a frame; None if they are computed at once."""
+        from devicecore.migrate.lazy.vision_operations import RECORDED  # it imports OpenCV
+
+        return RECORDED.get(self.name)
 
     def compute(
         self,

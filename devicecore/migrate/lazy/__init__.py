@@ -1,0 +1,1 @@
+"""Frames whose calls are recorded first, and computed together on a device."""

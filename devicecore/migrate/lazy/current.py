@@ -1,0 +1,26 @@
+"""Which frame is recorded here, and calls with arrays of numpy in it.
+
+It imports nothing, so that it can be asked before numpy is imported.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from devicecore.migrate.lazy.recording import Recording
+
+RECORDING: Final[ContextVar[Recording | None]] = ContextVar("recorded_frame", default=None)
+"""The frame of this thread or task; None outside of all of them."""
+
+
+def by_host(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function with arrays of numpy."""
+    if RECORDING.get() is None:
+        return original(*args, **kwargs)
+    from devicecore.migrate.lazy.results import on_arrays  # it imports numpy
+
+    return on_arrays(lambda given, named: original(*given, **named), args, kwargs)

@@ -1,0 +1,181 @@
+"""Recorded values on a device: of one frame, or of several frames that did the same, at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from devicecore.errors import RefusedCallError
+from devicecore.ledger import default_ledger
+from devicecore.migrate.lazy.fusing import fused
+from devicecore.migrate.lazy.nodes import in_order
+from devicecore.runtime import host_cpu
+from devicecore.transfer import as_tensor
+from devicecore.transfer.torch_leaves import without_modes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.device import Device
+    from devicecore.migrate.lazy.nodes import Kind, Node
+
+    Tensor = torch.Tensor
+
+
+def computed(device: Device, frames: Sequence[Sequence[Node]]) -> list[list[Tensor]]:
+    """Return values as tensors on a device, each of the shape that its array would have.
+
+    Args:
+        device: Where.
+        frames: The values that are wanted of each frame.
+
+    Raises:
+        DeviceError: The device cannot.
+    """
+    results: list[list[Tensor]] = [[] for _ in frames]
+    for members, columns in computed_together(device, frames):
+        for place, index in enumerate(members):
+            results[index] = [column[place] for column in columns]
+    return results
+
+
+def computed_together(
+    device: Device, frames: Sequence[Sequence[Node]]
+) -> list[tuple[list[int], list[Tensor]]]:
+    """Return the same for each group of frames that did the same, in one tensor for each value.
+
+    Returns:
+        The indices of the frames of each group, and a tensor for each of their values, with an axis
+        for the frames.
+    """
+    groups: defaultdict[Any, list[int]] = defaultdict(list)
+    programs = [list(in_order(roots)) for roots in frames]
+    for index, (nodes, roots) in enumerate(zip(programs, frames, strict=True)):
+        groups[_program(nodes, roots)].append(index)
+    found = []
+    with without_modes(), torch.no_grad():
+        for members in groups.values():
+            columns = list(zip(*(programs[index] for index in members), strict=True))
+            wanted = [programs[members[0]].index(root) for root in frames[members[0]]]
+            found.append((members, _run(device, columns, wanted)))
+    return found
+
+
+def one(device: Device, root: Node) -> Tensor:
+    """Return one value as a tensor on a device, and keep there what it was computed from.
+
+    Raises:
+        DeviceError: The device cannot.
+    """
+    with without_modes(), torch.no_grad():
+        if root.there is None:
+            whole = fused(device, [root])
+            if whole is not None:
+                root.there = whole
+        waiting = [root]
+        while waiting:
+            node = waiting[-1]
+            missing = [each for each in node.inputs if each.there is None]
+            if node.there is None and missing:
+                waiting += missing
+                continue
+            if node.there is None:
+                node.there = _step(device, [node], [each.there for each in node.inputs])
+            waiting.pop()
+    there: Any = root.there
+    found: Tensor = there[0]
+    return found
+
+
+def _program(nodes: Sequence[Node], roots: Sequence[Node]) -> Any:
+    """Return what a frame did, the same for all that did the same."""
+    places = {id(node): place for place, node in enumerate(nodes)}
+    steps = tuple((node.kind, tuple(places[id(each)] for each in node.inputs)) for node in nodes)
+    return steps, tuple(places[id(root)] for root in roots)
+
+
+def _run(device: Device, columns: Sequence[Sequence[Node]], wanted: Sequence[int]) -> list[Tensor]:
+    """Return the wanted values, of all frames at once.
+
+    Args:
+        device: Where.
+        columns: The same value of all frames, for each value.
+        wanted: Which of these.
+    """
+    if len(wanted) == 1:
+        whole = fused(device, columns[wanted[0]])
+        if whole is not None:
+            return [whole]
+    places = {id(column[0]): place for place, column in enumerate(columns)}
+    values: list[Any] = []
+    for column in columns:
+        inputs = [values[places[id(each)]] for each in column[0].inputs]
+        values.append(_step(device, column, inputs))
+    return [values[place] for place in wanted]
+
+
+def _step(device: Device, column: Sequence[Node], inputs: Sequence[Any]) -> Any:
+    """Return the same value of all frames."""
+    kind = column[0].kind
+    if kind.operation is None:
+        there = [as_tensor(node.host, device) for node in column]
+        return there[0].unsqueeze(0) if len(there) == 1 else torch.stack(there)
+    args, kwargs = kind.filled(inputs)
+    try:
+        found = kind.operation.on_device(device, kind.options, args, kwargs)
+    except RefusedCallError as error:
+        found = _by_the_original(device, error, kind, inputs, len(column))
+    return _shaped(found, kind, len(column))
+
+
+def _shaped(found: Any, kind: Kind, count: int) -> Any:
+    """Return results in the shapes that were foretold.
+
+    Raises:
+        RefusedCallError: They are others, so that what followed may be wrong.
+    """
+    if isinstance(found, (tuple, list)):
+        return [
+            _tensor(each, (count, *shape), dtype, kind)
+            for each, (shape, dtype) in zip(found, kind.results, strict=True)
+        ]
+    if len(kind.results) > 1:  # of one image
+        found = [found] if not isinstance(found, (list, tuple)) else found
+    return _tensor(found, (count, *kind.shape), kind.dtype, kind)
+
+
+def _tensor(found: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any], kind: Kind) -> Tensor:
+    is_plane = tuple(found.shape) == (*shape, 1)
+    shaped = found.squeeze(-1) if is_plane else found
+    if tuple(shaped.shape) != shape or str(shaped.dtype) != f"torch.{dtype.name}":
+        reason = f"its result is {tuple(found.shape)} of {found.dtype}, not {shape} of {dtype}"
+        raise RefusedCallError(str(kind), str(found.device), {"the migrator": reason})
+    return shaped
+
+
+def _by_the_original(
+    device: Device, error: RefusedCallError, kind: Kind, inputs: Sequence[Any], count: int
+) -> Any:
+    """Let the original function compute a value that no kernel does."""
+    assert kind.operation is not None
+    reasons = "; ".join(f"{label}: {why}" for label, why in error.refused.items())
+    default_ledger().record(kind.operation.name, device.name, host_cpu().name, reasons)
+    arrays = [each.cpu().numpy() for each in inputs]
+    results = []
+    for index in range(count):
+        args, kwargs = kind.filled([each[index] for each in arrays])
+        results.append(kind.operation.on_host(args, kwargs))
+    if isinstance(results[0], (tuple, list)):
+        columns = zip(*results, strict=True)
+        return [as_tensor(np.stack(each), device) for each in columns]
+    return as_tensor(np.stack(results), device)
+
+
+def downloaded(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return a tensor's values in an array with memory of its own."""
+    found = np.empty(tensor.shape, str(tensor.dtype).removeprefix("torch."))
+    torch.from_numpy(found).copy_(tensor)
+    return found

@@ -1,0 +1,100 @@
+"""`Frame`: one call of a recorded function, and the device that computes what it asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from devicecore.errors import OutOfMemoryError, RefusedCallError
+from devicecore.ledger import default_ledger
+from devicecore.migrate.lazy.nodes import on_host
+from devicecore.migrate.lazy.recording import Recording
+from devicecore.migrate.site import free_caches
+from devicecore.runtime import host_cpu
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from devicecore.device import Device
+    from devicecore.migrate.lazy.nodes import Node
+    from devicecore.migrate.site import Site
+
+    Array = np.ndarray[Any, Any]
+
+
+class Frame:
+    """One call of a recorded function.
+
+    Args:
+        site: The calls of that path.
+        device: What computes them.
+
+    Attributes:
+        recording: What it has called.
+        moved: The bytes that went to the device and back.
+        is_right: Whether the device has computed all that was asked of it.
+    """
+
+    def __init__(self, site: Site, device: Device) -> None:
+        self.recording: Recording = Recording(self._fetch, self._keep, device, site.options)
+        self.moved: int = 0
+        self.is_right: bool = True
+        self._site = site
+        self._device = device
+        self._verify = bool(site.care.verify) and site.state.is_due(site.care.verify)
+
+    def _fetch(self, node: Node) -> Array:
+        """Return values as an array of numpy; what the device cannot, the originals compute."""
+        site = self._site
+        try:
+            found = self._computed(node)
+        except Exception as error:  # of a framework: whatever it is, the originals can
+            self.is_right = False
+            if isinstance(error, OutOfMemoryError):
+                free_caches(error)
+            if site.care.is_strict:
+                raise
+            reason = site.tally.bounded(f"{type(error).__name__}: {error}")
+            site.state.failed(reason)
+        else:
+            if not self._verify:
+                return found
+            expected: Array = on_host(node)
+            if site.care.keeps(site.options.accept, found, expected):
+                return expected
+            self.is_right = False
+            reason = f"its result was not {site.options.accept}, so it is not used any more"
+            site.state.switch_off(reason)
+            if site.care.is_strict:
+                raise RefusedCallError(site.tally.path, site.source, {"the migrator": reason})
+        default_ledger().record(site.tally.path, site.source, host_cpu().name, reason)
+        site.tally.fell_back(0.0, reason)
+        answer: Array = on_host(node)
+        return answer
+
+    def _computed(self, node: Node) -> Array:
+        from devicecore.migrate.lazy import executing  # it imports torch
+
+        with self._site.care.inside_kernels():
+            found = executing.downloaded(executing.one(self._device, node))
+        self._count(found)
+        return found
+
+    def _keep(self, array: Array) -> Array:
+        self._count(array)
+        return pinned(array) if self._device.device_type == "CUDA" else array.copy()
+
+    def _count(self, array: Array) -> None:
+        if not self._device.reads_host_memory:
+            self.moved += array.nbytes
+
+
+def pinned(array: Array) -> Array:
+    """Return a copy in page-locked memory, from where a card copies by itself."""
+    import torch
+
+    kind = getattr(torch, array.dtype.name, None)
+    if kind is None:
+        return array.copy()
+    copy: Array = torch.empty(array.shape, dtype=kind, pin_memory=True).numpy()
+    copy[...] = array
+    return copy

@@ -1,0 +1,156 @@
+"""`Recording`: one frame of a program while it runs, and what it has called so far."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from devicecore.migrate.lazy.device_array import DeviceArray, Memory
+from devicecore.migrate.lazy.nodes import Slot, called, part, source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from devicecore.device import Device
+    from devicecore.migrate.lazy.nodes import Node, Operation
+    from devicecore.migrate.plan import Options
+
+    Array = np.ndarray[Any, Any]
+
+# Of one frame no more calls are recorded: a loop must not fill the memory.
+_MOST_CALLS: Final = 512
+_IMAGE_AXES: Final = (2, 3)
+
+
+class Recording:
+    """One frame while it runs.
+
+    Args:
+        fetch: Returns values of the frame as an array of numpy.
+        keep: Returns an array that has the values of another one, and keeps them.
+        device: Where the frame is computed; None where it is only recorded.
+        options: What the plan says of the frame.
+
+    Attributes:
+        calls: How many calls were recorded.
+        device: Where the frame is computed; None where it is only recorded.
+        options: What the plan says of the frame.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[Node], Array],
+        keep: Callable[[Array], Array],
+        device: Device | None = None,
+        options: Options | None = None,
+    ) -> None:
+        self.calls: int = 0
+        self.device: Device | None = device
+        self.options: Options | None = options
+        self._fetch = fetch
+        self._keep = keep
+        self._made: list[weakref.ref[Memory]] = []
+
+    def fetch(self, node: Node) -> Array:
+        """Return values as an array of numpy, in memory of its own."""
+        return self._fetch(node)
+
+    def watch(self, memory: Memory) -> None:
+        """Remember that such an array was made."""
+        self._made.append(weakref.ref(memory))
+
+    def alive(self) -> list[Memory]:
+        """Return what is still in use of the arrays whose values are not on the host."""
+        found = (each() for each in self._made)
+        return [memory for memory in found if memory is not None and memory.host is None]
+
+    def record(
+        self,
+        operation: Operation,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        options: Options,
+    ) -> Any:
+        """Return what stands for the result of a call; None if that is not recorded.
+
+        Args:
+            operation: What was called.
+            args: The arguments.
+            kwargs: More of them.
+            options: What the plan says of such calls.
+        """
+        if self.calls >= _MOST_CALLS:
+            return None
+        inputs: list[Node] = []
+        try:
+            given = [
+                self._slotted(each, inputs, operation.takes(place))
+                for place, each in enumerate(args)
+            ]
+            named = {
+                name: self._slotted(each, inputs, operation.takes(name))
+                for name, each in kwargs.items()
+            }
+        except TypeError:
+            return None
+        node = called(operation, given, named, inputs, options) if inputs else None
+        if node is None:
+            return None
+        self.calls += 1
+        results = node.kind.results
+        if len(results) == 1:
+            return DeviceArray(Memory(node, self))
+        return tuple(DeviceArray(Memory(part(node, index), self)) for index in range(len(results)))
+
+    def _slotted(self, value: Any, inputs: list[Node], is_image: bool) -> Any:
+        """Return an argument with a `Slot` for each image, which is added to the inputs.
+
+        Raises:
+            TypeError: It is nothing that can be recorded.
+        """
+        own = type(value)
+        if own is DeviceArray and not value.is_on_host:
+            inputs.append(value.node)
+            return Slot(len(inputs) - 1)
+        if own is DeviceArray:
+            value, own = value.values, np.ndarray
+        if own is np.ndarray:
+            if not is_image or value.ndim not in _IMAGE_AXES:
+                return value.copy()
+            inputs.append(source(self._kept(value)))
+            return Slot(len(inputs) - 1)
+        if own is tuple or own is list:
+            return own([self._slotted(each, inputs, is_image) for each in value])
+        if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
+            raise TypeError(value)
+        return value
+
+    def _kept(self, array: Array) -> Array:
+        return readable(array) if is_frozen(array) else self._keep(array)
+
+
+def is_frozen(array: Array) -> bool:
+    """Return whether numpy lets nobody write into an array, nor into one that it is a view of."""
+    held: Any = array
+    while isinstance(held, np.ndarray):
+        if held.flags.writeable:
+            return False
+        held = held.base
+    return True
+
+
+class _Lender:
+    """Has the memory of a read-only array for one that torch takes; nobody writes into that."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self.__array_interface__ = array.__array_interface__ | {
+            "data": (array.__array_interface__["data"][0], False)
+        }
+
+
+def readable(array: Array) -> Array:
+    """Return a read-only array in the same memory, as one that torch takes without a warning."""
+    return np.asarray(_Lender(array)) if min(array.strides, default=0) >= 0 else array.copy()

@@ -1,0 +1,160 @@
+"""Frames that a plan wants recorded, and the calls inside of them."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from devicecore.ledger import default_ledger
+from devicecore.migrate.lazy.current import RECORDING
+from devicecore.migrate.lazy.frame import Frame
+from devicecore.migrate.lazy.results import on_arrays, returned
+from devicecore.migrate.lazy.saved import Saved
+from devicecore.migrate.site import Site
+from devicecore.migrate.values import pixels_among
+from devicecore.runtime import host_cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from devicecore.device import Device
+    from devicecore.migrate.lazy.nodes import Operation
+    from devicecore.migrate.lazy.recording import Recording
+    from devicecore.migrate.plan import Options
+    from devicecore.migrate.report import Tally
+    from devicecore.migrate.site import Care
+    from devicecore.migrate.strategy import Strategy
+
+# What code that cannot use a `DeviceArray` may raise. Other errors are the program's own.
+_REFUSALS = (
+    AttributeError,
+    BufferError,
+    NotImplementedError,
+    RuntimeError,
+    SystemError,
+    TypeError,
+    ValueError,
+)
+
+
+@frozen(eq=False)
+class FrameSite(Site):
+    """The calls of a frame: what it calls is recorded, and computed when it is asked for."""
+
+    def _tried(
+        self,
+        device: Device,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Return what the frame returns, with arrays of numpy that the device has computed."""
+        if RECORDING.get() is not None:  # part of a frame that is recorded already
+            return super()._tried(device, original, args, kwargs)
+        frame = Frame(self, device)
+        saved = Saved(args, kwargs)
+        start = time.perf_counter()
+        token = RECORDING.set(frame.recording)
+        try:
+            result = self.strategy.compute(device, self.options, original, args, kwargs)
+            result = returned(result, *args[:1])
+        except Exception as raised:
+            if not self._may_be_ours(raised, frame.recording):
+                self.tally.migrated(time.perf_counter() - start, frame.moved)
+                raise
+            reason = f"it ran anew: {type(raised).__name__}: {raised}"
+        else:
+            self._check(frame.recording)
+            if frame.is_right:
+                self.state.succeeded()
+            self.tally.migrated(time.perf_counter() - start, frame.moved)
+            return result
+        finally:
+            RECORDING.reset(token)
+        return self._anew(reason, saved, original, args, kwargs)
+
+    def _may_be_ours(self, error: Exception, recording: Recording) -> bool:
+        """Return whether the frame may have failed because arrays were not numpy's."""
+        if self.care.is_strict:
+            return False
+        is_of_opencv = type(error).__module__ == "cv2"
+        return bool(recording.calls) and (isinstance(error, _REFUSALS) or is_of_opencv)
+
+    def _anew(
+        self,
+        reason: str,
+        saved: Saved,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Run the frame on the host, as if it had not run before."""
+        reason = self.tally.bounded(reason)
+        saved.put_back()
+        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
+        with self.care.inside_kernels():
+            result = self._answered(original, args, kwargs, reason)
+        # Only now: where the original fails too, the error is the program's own.
+        self.state.failed(reason)
+        return result
+
+    def _check(self, recording: Recording) -> None:
+        """See that nobody outside of the frame has arrays that are not numpy's."""
+        kept = recording.alive()
+        for memory in kept:
+            memory.on_host()
+        if kept:
+            self.state.switch_off("the frame keeps arrays that it does not return")
+
+
+@frozen(eq=False)
+class LeafSite(Site):
+    """The calls of a function that may be inside of a frame that is recorded.
+
+    Attributes:
+        operation: What records them; None where they are computed at once.
+    """
+
+    operation: Operation | None = None
+
+    def call(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Return what stands for the result of the original, or the result."""
+        recording = RECORDING.get()
+        if recording is None:
+            return super().call(original, args, kwargs)
+        if (
+            self.operation is not None
+            and recording.device is self.device
+            and self._is_large(args, kwargs)
+        ):
+            result = recording.record(self.operation, args, kwargs, self.options)
+            if result is not None:
+                self.tally.migrated(0.0, 0)
+                return result
+        return on_arrays(partial(super().call, original), args, kwargs)
+
+    def _is_large(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        wanted = self.options.min_pixels
+        return not wanted or pixels_among(args, kwargs) >= wanted
+
+
+def site_in_frames(  # noqa: PLR0917 - the fields of a site
+    device: Device | None,
+    source: str,
+    options: Options,
+    strategy: Strategy,
+    care: Care,
+    tally: Tally,
+    off: str,
+) -> Site:
+    """Return a site of a plan that has frames to be recorded; see `Site`."""
+    given = (device, source, options, strategy, care, tally, off)
+    is_recorded = options.residency == "scoped"
+    if strategy.runs_original:
+        return FrameSite(*given) if is_recorded else Site(*given)
+    return LeafSite(*given, getattr(strategy, "recorded", None) if is_recorded else None)

@@ -1,0 +1,174 @@
+"""What numpy makes of each of the 256 bytes, step by step, in a table that any device can read."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import field, frozen
+
+from devicecore.cv.kinds import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.cv.table import Table
+
+    Array = np.ndarray[Any, Any]
+
+# Steps of which numpy's result for a value depends on nothing but the value. (Others, such as the
+# exponential function, may differ in the last bit with the place of the value in the array.)
+FUNCTIONS = frozenset(
+    {
+        "add",
+        "astype",
+        "clip",
+        "maximum",
+        "minimum",
+        "multiply",
+        "negative",
+        "subtract",
+        "true_divide",
+    }
+)
+_MOST = 1024
+
+
+@frozen(eq=False)
+class Step:
+    """One function of numpy, of an array and constants.
+
+    Attributes:
+        function: Its name; ``"astype"`` for the array's method.
+        constants: The other arguments, in order, with None in the place of the array. An array
+            among them has one axis.
+        axis: Which axis of the image that is; None if there is no array.
+    """
+
+    function: str
+    constants: tuple[Any, ...]
+    axis: int | None = None
+    key: Any = field(init=False, repr=False)
+    _hash: int = field(init=False, repr=False)
+
+    @key.default
+    def _key(self) -> Any:
+        return self.function, tuple(map(kind_of, self.constants)), self.axis
+
+    @_hash.default
+    def _hashed(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Step) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:  # hashes of texts are others in another process
+        return Step, (self.function, self.constants, self.axis)
+
+    def placed(self, ndim: int) -> tuple[Any, ...]:
+        """Return the constants as they go with an array of so many axes."""
+        if self.axis is None:
+            return self.constants
+        shape = [1] * ndim
+        shape[self.axis] = -1
+        return tuple(
+            each.reshape(shape) if isinstance(each, np.ndarray) else each for each in self.constants
+        )
+
+    def on(self, array: Array, constants: Sequence[Any]) -> Array:
+        """Return what the function gives."""
+        if self.function == "astype":
+            found: Array = array.astype(constants[0])
+            return found
+        given = [array if each is None else each for each in constants]
+        made: Array = getattr(np, self.function)(*given)
+        return made
+
+
+@frozen(eq=False)
+class Values:
+    """The table of some steps.
+
+    Attributes:
+        host: What becomes of each byte, of shape (256,), or (256, n) where each place along an axis
+            of the image has its own.
+        axis: That axis, or None.
+        table: The same on devices.
+    """
+
+    host: Array
+    axis: int | None
+    table: Table
+
+
+_known: dict[Any, Values | None] = {}
+
+
+def table_of(steps: tuple[Step, ...]) -> Values | None:
+    """Return what some steps make of each byte; None if they cannot be in one table."""
+    try:
+        return _known[steps]
+    except KeyError:
+        pass
+    if len(_known) >= _MOST:
+        _known.clear()
+    found = _known[steps] = _computed(steps)
+    return found
+
+
+def _computed(steps: tuple[Step, ...]) -> Values | None:
+    from devicecore.cv.table import Table  # it imports torch
+
+    if len({step.axis for step in steps if step.axis is not None}) > 1:
+        return None
+    before = table_of(steps[:-1]) if len(steps) > 1 else None
+    if before is None and len(steps) > 1:
+        return None
+    array = np.arange(256, dtype=np.uint8) if before is None else before.host
+    step = steps[-1]
+    axis = step.axis if before is None or step.axis is not None else before.axis
+    constants: tuple[Any, ...] = step.constants
+    if axis is not None and array.ndim == 1:
+        array = array[:, None]
+    if step.function == "astype" and not _is_safe(array, np.dtype(constants[0])):
+        return None
+    try:
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            found = step.on(array, constants)
+    except (ArithmeticError, TypeError, ValueError, Warning):  # for numpy to say
+        return None
+    if found.dtype.name not in _TYPES:
+        return None
+    return Values(found, axis, Table(np.ascontiguousarray(found)))
+
+
+_TYPES = frozenset({"uint8", "int16", "int32", "int64", "float32", "float64"})
+
+
+def _is_safe(array: Array, wanted: np.dtype[Any]) -> bool:
+    """Return whether all values fit, so that the result is the same on all machines."""
+    if wanted.name not in _TYPES:
+        return False
+    if wanted.kind == "f":
+        return True
+    limits = np.iinfo(wanted)
+    return bool(array.min() >= limits.min and array.max() <= limits.max)
+
+
+def looked_up(tensor: Any, values: Values) -> Any:
+    """Return what becomes of the bytes of a tensor whose first axis is the one of the images."""
+    import torch
+
+    table = values.table.there(tensor.device)
+    places = tensor.to(torch.int64)
+    if values.axis is None:
+        return torch.take(table, places)
+    shape = [1] * tensor.ndim
+    shape[values.axis + 1] = -1
+    columns = torch.arange(table.shape[1], device=tensor.device).reshape(shape)
+    return torch.take(table, places * table.shape[1] + columns)
