@@ -1,5 +1,7 @@
 """Running the calls that a plan names on another device, in a program that stays as it is."""
 
+from typing import TYPE_CHECKING, Any
+
 from devicecore.migrate.migrator import PipelineMigrator
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.processors import EnsureTensor, KeepOnDevice, PassThrough, SwapArgs, ToNumpy
@@ -7,7 +9,21 @@ from devicecore.migrate.registry import StrategyRegistry
 from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MigrationStrategy, MoveInputStrategy
 
+if TYPE_CHECKING:
+    from devicecore.migrate.lazy.loader import DeviceLoader
+
+
+def __getattr__(name: str) -> Any:
+    if name == "DeviceLoader":
+        from devicecore.migrate.lazy.loader import DeviceLoader  # it imports torch
+
+        return DeviceLoader
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
 __all__ = [
+    "DeviceLoader",
     "EnsureTensor",
     "KeepOnDevice",
     "MigrationStrategy",

@@ -33,7 +33,7 @@ class Guard:
         """
         if not self._is_ready:
             self._is_ready = True
-            _limit_threads()
+            limit_threads()
         if device.gone:
             return device.gone
         if self._is_child and device.device_type == "CUDA" and _is_in_bad_fork():
@@ -50,7 +50,7 @@ def _is_in_bad_fork() -> bool:
     return torch is not None and torch.cuda._is_in_bad_fork()  # noqa: SLF001 - nothing public says
 
 
-def _limit_threads() -> None:
+def limit_threads() -> None:
     """Leave its own thread to OpenCV in a worker of a loader, as torch leaves one to itself.
 
     There are as many workers as the machine is meant to have busy, and each one's own pool of

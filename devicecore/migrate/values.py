@@ -51,27 +51,28 @@ def _members(value: Any) -> Iterator[Any]:
 
 def copied(value: Any) -> Any:
     """Return a value with copies in the place of all arrays that `arrays_in` finds in it."""
-    return _replaced(value, _copy)
+    return replaced(value, _copy)
 
 
 def to_host(value: Any) -> Any:
     """Return a value with its tensors on the host."""
-    return _replaced(value, lambda array: array.detach().cpu() if is_tensor(array) else array)
+    return replaced(value, lambda array: array.detach().cpu() if is_tensor(array) else array)
 
 
 def _copy(array: Any) -> Any:
     return array.detach().clone() if is_tensor(array) else array.copy(order="K")
 
 
-def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
+def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
+    """Return a value with something else in the place of each array; containers are new ones."""
     if is_array(value) or is_tensor(value):
         return replace(value)
     if type(value) is dict:
-        return {key: _replaced(each, replace) for key, each in value.items()}
+        return {key: replaced(each, replace) for key, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_replaced(each, replace) for each in value))
+        return type(value)(*(replaced(each, replace) for each in value))
     if type(value) in _CONTAINERS:
-        return type(value)(_replaced(each, replace) for each in value)
+        return type(value)(replaced(each, replace) for each in value)
     return value
 
 

@@ -35,11 +35,23 @@ def computed(device: Device, frames: Sequence[Sequence[Node]]) -> list[list[Tens
     Raises:
         DeviceError: The device cannot.
     """
-    results: list[list[Tensor]] = [[] for _ in frames]
-    for members, columns in computed_together(device, frames):
+    return in_rows(len(frames), computed_together(device, frames))
+
+
+def in_rows(
+    count: int, groups: Sequence[tuple[Sequence[int], Sequence[Tensor]]]
+) -> list[list[Tensor]]:
+    """Return the values of each frame from those of groups of frames.
+
+    Args:
+        count: How many frames there are.
+        groups: What `computed_together` returned.
+    """
+    rows: list[list[Tensor]] = [[] for _ in range(count)]
+    for members, columns in groups:
         for place, index in enumerate(members):
-            results[index] = [column[place] for column in columns]
-    return results
+            rows[index] = [column[place] for column in columns]
+    return rows
 
 
 def computed_together(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import OutOfMemoryError, RefusedCallError
 from devicecore.ledger import default_ledger
+from devicecore.migrate.lazy.keeping import copied, pinned
 from devicecore.migrate.lazy.nodes import on_host
 from devicecore.migrate.lazy.recording import Recording
 from devicecore.migrate.site import free_caches
@@ -79,22 +80,10 @@ class Frame:
         self._count(found)
         return found
 
-    def _keep(self, array: Array) -> Array:
+    def _keep(self, array: Array) -> Node:
         self._count(array)
-        return pinned(array) if self._device.device_type == "CUDA" else array.copy()
+        return pinned(array) if self._device.device_type == "CUDA" else copied(array)
 
     def _count(self, array: Array) -> None:
         if not self._device.reads_host_memory:
             self.moved += array.nbytes
-
-
-def pinned(array: Array) -> Array:
-    """Return a copy in page-locked memory, from where a card copies by itself."""
-    import torch
-
-    kind = getattr(torch, array.dtype.name, None)
-    if kind is None:
-        return array.copy()
-    copy: Array = torch.empty(array.shape, dtype=kind, pin_memory=True).numpy()
-    copy[...] = array
-    return copy

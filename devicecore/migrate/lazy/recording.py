@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from devicecore.migrate.lazy.device_array import DeviceArray, Memory
-from devicecore.migrate.lazy.nodes import Slot, called, part, source
+from devicecore.migrate.lazy.current import RECORDING
+from devicecore.migrate.lazy.device_array import DeviceArray
+from devicecore.migrate.lazy.memory import Memory
+from devicecore.migrate.lazy.nodes import Slot, called, part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,24 +31,26 @@ class Recording:
 
     Args:
         fetch: Returns values of the frame as an array of numpy.
-        keep: Returns an array that has the values of another one, and keeps them.
+        keep: Returns the values that an array of the program has now.
         device: Where the frame is computed; None where it is only recorded.
         options: What the plan says of the frame.
 
     Attributes:
         calls: How many calls were recorded.
         device: Where the frame is computed; None where it is only recorded.
+        is_over: Whether it has ended, so that no more calls are recorded.
         options: What the plan says of the frame.
     """
 
     def __init__(
         self,
         fetch: Callable[[Node], Array],
-        keep: Callable[[Array], Array],
+        keep: Callable[[Array], Node],
         device: Device | None = None,
         options: Options | None = None,
     ) -> None:
         self.calls: int = 0
+        self.is_over: bool = False
         self.device: Device | None = device
         self.options: Options | None = options
         self._fetch = fetch
@@ -55,16 +59,20 @@ class Recording:
 
     def fetch(self, node: Node) -> Array:
         """Return values as an array of numpy, in memory of its own."""
-        return self._fetch(node)
+        token = RECORDING.set(None)  # what computes them is no part of the frame
+        try:
+            return self._fetch(node)
+        finally:
+            RECORDING.reset(token)
 
     def watch(self, memory: Memory) -> None:
         """Remember that such an array was made."""
         self._made.append(weakref.ref(memory))
 
     def alive(self) -> list[Memory]:
-        """Return what is still in use of the arrays whose values are not on the host."""
+        """Return the memory of the arrays that are still in use."""
         found = (each() for each in self._made)
-        return [memory for memory in found if memory is not None and memory.host is None]
+        return [memory for memory in found if memory is not None]
 
     def record(
         self,
@@ -119,38 +127,10 @@ class Recording:
         if own is np.ndarray:
             if not is_image or value.ndim not in _IMAGE_AXES:
                 return value.copy()
-            inputs.append(source(self._kept(value)))
+            inputs.append(self._keep(value))
             return Slot(len(inputs) - 1)
         if own is tuple or own is list:
             return own([self._slotted(each, inputs, is_image) for each in value])
         if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
             raise TypeError(value)
         return value
-
-    def _kept(self, array: Array) -> Array:
-        return readable(array) if is_frozen(array) else self._keep(array)
-
-
-def is_frozen(array: Array) -> bool:
-    """Return whether numpy lets nobody write into an array, nor into one that it is a view of."""
-    held: Any = array
-    while isinstance(held, np.ndarray):
-        if held.flags.writeable:
-            return False
-        held = held.base
-    return True
-
-
-class _Lender:
-    """Has the memory of a read-only array for one that torch takes; nobody writes into that."""
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-        self.__array_interface__ = array.__array_interface__ | {
-            "data": (array.__array_interface__["data"][0], False)
-        }
-
-
-def readable(array: Array) -> Array:
-    """Return a read-only array in the same memory, as one that torch takes without a warning."""
-    return np.asarray(_Lender(array)) if min(array.strides, default=0) >= 0 else array.copy()

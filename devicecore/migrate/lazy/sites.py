@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from devicecore.ledger import default_ledger
-from devicecore.migrate.lazy.current import RECORDING
+from devicecore.migrate.lazy.current import OPEN, RECORDING, current
 from devicecore.migrate.lazy.frame import Frame
-from devicecore.migrate.lazy.results import on_arrays, returned
+from devicecore.migrate.lazy.results import kept_of, on_arrays, returned
 from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.site import Site
 from devicecore.migrate.values import pixels_among
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.site import Care
     from devicecore.migrate.strategy import Strategy
 
-# What code that cannot use a `DeviceArray` may raise. Other errors are the program's own.
-_REFUSALS = (
+REFUSALS = (
     AttributeError,
     BufferError,
     NotImplementedError,
@@ -38,6 +37,7 @@ _REFUSALS = (
     TypeError,
     ValueError,
 )
+"""What code that cannot use a `DeviceArray` may raise. Other errors are the program's own."""
 
 
 @frozen(eq=False)
@@ -52,15 +52,16 @@ class FrameSite(Site):
         kwargs: dict[str, Any],
     ) -> Any:
         """Return what the frame returns, with arrays of numpy that the device has computed."""
-        if RECORDING.get() is not None:  # part of a frame that is recorded already
+        if current() is not None:  # part of a frame that is recorded already
             return super()._tried(device, original, args, kwargs)
         frame = Frame(self, device)
         saved = Saved(args, kwargs)
         start = time.perf_counter()
         token = RECORDING.set(frame.recording)
+        OPEN.add(frame)
         try:
             result = self.strategy.compute(device, self.options, original, args, kwargs)
-            result = returned(result, *args[:1])
+            result = returned(result, frame.recording, [*args, *kwargs.values()])
         except Exception as raised:
             if not self._may_be_ours(raised, frame.recording):
                 self.tally.migrated(time.perf_counter() - start, frame.moved)
@@ -73,6 +74,8 @@ class FrameSite(Site):
             self.tally.migrated(time.perf_counter() - start, frame.moved)
             return result
         finally:
+            frame.recording.is_over = True
+            OPEN.discard(frame)
             RECORDING.reset(token)
         return self._anew(reason, saved, original, args, kwargs)
 
@@ -81,7 +84,7 @@ class FrameSite(Site):
         if self.care.is_strict:
             return False
         is_of_opencv = type(error).__module__ == "cv2"
-        return bool(recording.calls) and (isinstance(error, _REFUSALS) or is_of_opencv)
+        return bool(recording.calls) and (isinstance(error, REFUSALS) or is_of_opencv)
 
     def _anew(
         self,
@@ -103,10 +106,11 @@ class FrameSite(Site):
 
     def _check(self, recording: Recording) -> None:
         """See that nobody outside of the frame has arrays that are not numpy's."""
-        kept = recording.alive()
+        kept = kept_of(recording)
         for memory in kept:
             memory.on_host()
         if kept:
+            OPEN.add("arrays that a frame has kept")
             self.state.switch_off("the frame keeps arrays that it does not return")
 
 
@@ -124,11 +128,12 @@ class LeafSite(Site):
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Return what stands for the result of the original, or the result."""
-        recording = RECORDING.get()
-        if recording is None:
+        recording = current()
+        if recording is None and not OPEN:
             return super().call(original, args, kwargs)
         if (
             self.operation is not None
+            and recording is not None
             and recording.device is self.device
             and self._is_large(args, kwargs)
         ):

@@ -1,0 +1,57 @@
+"""Arrays of a program, kept as they are now: it may write into them before they are computed with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from devicecore.migrate.lazy.nodes import Node, source
+
+Array = np.ndarray[Any, Any]
+
+
+def copied(array: Array) -> Node:
+    """Return the values of an array."""
+    return _frozen(array) or source(array.copy())
+
+
+def pinned(array: Array) -> Node:
+    """Return the values of an array in page-locked memory, from where a card copies by itself."""
+    import torch
+
+    kind = getattr(torch, array.dtype.name, None)
+    if kind is None or is_frozen(array):
+        return copied(array)
+    copy: Array = torch.empty(array.shape, dtype=kind, pin_memory=True).numpy()
+    copy[...] = array
+    return source(copy)
+
+
+def is_frozen(array: Array) -> bool:
+    """Return whether numpy lets nobody write into an array, nor into one that it is a view of."""
+    held: Any = array
+    while isinstance(held, np.ndarray):
+        if held.flags.writeable:
+            return False
+        held = held.base
+    return True
+
+
+def _frozen(array: Array) -> Node | None:
+    """Return the values of an array that stay as they are where they lie."""
+    if not is_frozen(array) or min(array.strides, default=0) < 0:
+        return None
+    return source(np.asarray(_Lender(array)))
+
+
+class _Lender:
+    """Has the memory of a read-only array, for one that torch takes without a warning.
+
+    Nobody writes into that one either.
+    """
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        given = array.__array_interface__
+        self.__array_interface__ = given | {"data": (given["data"][0], False)}

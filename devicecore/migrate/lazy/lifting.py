@@ -1,0 +1,174 @@
+"""Samples of a dataset whose frames are only recorded, in the process that loads them.
+
+Nothing of it needs a device: whoever gets the samples computes what was recorded, there or by the
+original functions.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import field, frozen
+
+from devicecore.migrate.guard import limit_threads
+from devicecore.migrate.lazy.current import RECORDING
+from devicecore.migrate.lazy.device_array import DeviceArray
+from devicecore.migrate.lazy.nodes import on_host
+from devicecore.migrate.lazy.recording import Recording
+from devicecore.migrate.lazy.results import on_arrays
+from devicecore.migrate.lazy.saved import Saved
+from devicecore.migrate.lazy.sites import REFUSALS
+from devicecore.migrate.migrator import PipelineMigrator
+from devicecore.migrate.report import Tally
+from devicecore.migrate.site import Site
+from devicecore.migrate.strategy import MoveInputStrategy
+from devicecore.migrate.values import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from devicecore.migrate.lazy.nodes import Node, Operation
+    from devicecore.migrate.plan import OptimizationPlan, PlanEntry
+    from devicecore.migrate.registry import StrategyRegistry
+    from devicecore.migrate.strategy import Strategy
+
+    Array = np.ndarray[Any, Any]
+
+# After so many samples, one after the other, that could not be recorded no more are.
+_MOST_REFUSED = 3
+
+
+@frozen(eq=False)
+class LiftedSite(Site):
+    """The calls of a path in a sample: recorded while a sample is loaded, else the program's own.
+
+    Attributes:
+        operation: What records them; None where that cannot be, as of frames.
+    """
+
+    operation: Operation | None = None
+
+    def call(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Return what stands for the result of the original, or the result."""
+        recording = RECORDING.get()
+        if recording is None or self.strategy.runs_original:
+            return original(*args, **kwargs)
+        if self.operation is not None:
+            result = recording.record(self.operation, args, kwargs, self.options)
+            if result is not None:
+                return result
+        return on_arrays(lambda given, named: original(*given, **named), args, kwargs)
+
+
+class Lifter(PipelineMigrator):
+    """Records the frames that a plan names in the samples of a dataset.
+
+    Args:
+        plan: The plan.
+        registry: How functions are computed.
+        keep: Returns the values that an array of the program has now.
+    """
+
+    def __init__(
+        self,
+        plan: OptimizationPlan,
+        registry: StrategyRegistry | None,
+        keep: Callable[[Array], Node],
+    ) -> None:
+        super().__init__(plan, registry)
+        self._records = True
+        self._keep = keep
+        self._refused = 0
+
+    def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool) -> Any:
+        """Return a sample with a `DeviceArray` in the place of each array that was only recorded.
+
+        Args:
+            load: Returns the sample of an index.
+            index: Which.
+            repeats: Whether it can be loaded anew if it cannot be recorded.
+        """
+        limit_threads()
+        if self._refused >= _MOST_REFUSED:
+            return load(index)
+        saved = Saved((load, index), {})
+        recording = Recording(on_host, self._keep)
+        token = RECORDING.set(recording)
+        try:
+            found = load(index)
+        except Exception as error:
+            is_of_opencv = type(error).__module__ == "cv2"
+            if not repeats or not recording.calls:
+                raise
+            if not is_of_opencv and not isinstance(error, REFUSALS):
+                raise
+            reason = f"{type(error).__name__}: {error}"
+        else:
+            self._refused = 0
+            return found
+        finally:
+            RECORDING.reset(token)
+        saved.put_back()
+        found = load(index)  # outside of all frames, so by the originals
+        self._refused += 1
+        words = "no more are" if self._refused >= _MOST_REFUSED else "loaded anew without that"
+        logging.getLogger("devicecore").warning(
+            "a sample could not be recorded, %s: %s", words, reason
+        )
+        return found
+
+    def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
+        if strategy is not None and entry.options.kernel == "native":
+            return None
+        how = strategy or MoveInputStrategy()
+        operation = getattr(strategy, "recorded", None)
+        tally = Tally(path, entry.device)
+        return LiftedSite(None, entry.device, entry.options, how, self._care, tally, "", operation)
+
+
+@frozen
+class Value:
+    """What a sample has in the place of an array that was only recorded.
+
+    Attributes:
+        node: How it is computed.
+    """
+
+    node: Node = field(eq=False)
+
+
+@frozen
+class Values:
+    """What a batch has in the place of a tensor: the value of each sample.
+
+    Attributes:
+        nodes: How each is computed.
+    """
+
+    nodes: tuple[Node, ...] = field(eq=False)
+
+
+@frozen
+class Samples:
+    """Samples that are still to be put together, with a `Value` for each array.
+
+    Attributes:
+        samples: The samples.
+    """
+
+    samples: list[Any]
+
+
+def packed(sample: Any) -> Any:
+    """Return a sample with a `Value` in the place of each array that was only recorded."""
+    return replaced(sample, _packed)
+
+
+def _packed(array: Any) -> Any:
+    if type(array) is not DeviceArray:
+        return array
+    return array.values if array.is_on_host else Value(array.node)

@@ -1,0 +1,139 @@
+"""What runs where samples are loaded: in the workers of a loader, or in the process itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch.utils.data import Dataset, IterableDataset, get_worker_info
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
+
+from devicecore.migrate.lazy.arena import Arena
+from devicecore.migrate.lazy.keeping import copied, pinned
+from devicecore.migrate.lazy.lifting import Lifter, Samples, Value, Values, packed
+from devicecore.migrate.lazy.nodes import source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from devicecore.migrate.plan import OptimizationPlan
+    from devicecore.migrate.registry import StrategyRegistry
+
+
+class Loading:
+    """Loads samples, and puts them together as far as that is possible without their arrays.
+
+    It goes to workers, where everything is made anew that belongs to a process.
+
+    Args:
+        plan: What is recorded.
+        registry: How functions are computed.
+        collate_fn: What puts samples together; None for torch's own.
+        pins: Whether arrays are kept in page-locked memory if they stay in this process.
+    """
+
+    def __init__(
+        self,
+        plan: OptimizationPlan,
+        registry: StrategyRegistry | None,
+        collate_fn: Callable[[list[Any]], Any] | None,
+        *,
+        pins: bool,
+    ) -> None:
+        self._plan = plan
+        self._registry = registry
+        self._collate_fn = collate_fn
+        self._pins = pins
+        self._lifter: Lifter | None = None
+        self._arena: Arena | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_lifter": None, "_arena": None}
+
+    @property
+    def lifter(self) -> Lifter:
+        """What records samples in this process; in a worker it is active from now on."""
+        if get_worker_info() is not None and self._arena is None:
+            self._arena = Arena()
+            self._lifter = Lifter(self._plan, self._registry, self._arena.keep)
+            self._lifter.activate()
+        elif self._lifter is None:
+            self._lifter = Lifter(self._plan, self._registry, pinned if self._pins else copied)
+        return self._lifter
+
+    def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool = False) -> Any:
+        """Return a sample with a `Value` in the place of each array that was only recorded.
+
+        Args:
+            load: Returns the sample of an index.
+            index: Which.
+            repeats: Whether it can be loaded anew if it cannot be recorded.
+        """
+        return packed(self.lifter.sample(load, index, repeats=repeats))
+
+    def collate(self, samples: list[Any]) -> Any:
+        """Return a batch with `Values` in the place of tensors, or the samples themselves."""
+        if self._arena is not None:
+            self._arena.close()
+        if self._collate_fn is not None:
+            return Samples(samples)
+        return collate(samples, collate_fn_map=_COLLATIONS)
+
+
+def _values(samples: Sequence[Any], **_: Any) -> Any:
+    """Return what stands for a tensor."""
+    # Some of the arrays may have been computed already: the program has looked at their values.
+    nodes = (each.node if type(each) is Value else source(each) for each in samples)
+    return Values(tuple(nodes))
+
+
+def _arrays(samples: Sequence[Any], **how: Any) -> Any:
+    if any(type(each) is Value for each in samples):
+        return _values(samples)
+    return default_collate_fn_map[np.ndarray](samples, **how)
+
+
+_COLLATIONS = {**default_collate_fn_map, Value: _values, np.ndarray: _arrays}
+
+
+class Recorded(Dataset[Any]):
+    """A dataset whose samples are recorded.
+
+    Args:
+        dataset: The program's own.
+        loading: What loads samples.
+    """
+
+    def __init__(self, dataset: Any, loading: Loading) -> None:
+        self._dataset = dataset
+        self._loading = loading
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._loading.sample(self._dataset.__getitem__, index, repeats=True)
+
+
+class RecordedStream(IterableDataset[Any]):
+    """An iterable dataset whose samples are recorded.
+
+    Args:
+        dataset: The program's own.
+        loading: What loads samples.
+    """
+
+    def __init__(self, dataset: Iterable[Any], loading: Loading) -> None:
+        self._dataset = dataset
+        self._loading = loading
+
+    def __len__(self) -> int:
+        return len(self._dataset)  # type: ignore[arg-type]  # it may have none, and says so
+
+    def __iter__(self) -> Iterator[Any]:
+        samples = iter(self._dataset)
+        end = object()
+        while (sample := self._loading.sample(partial(next, samples), end)) is not end:
+            yield sample
