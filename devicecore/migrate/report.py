@@ -137,9 +137,12 @@ class Report:
         return json.dumps(self.as_dict(), indent=2)
 
     def __str__(self) -> str:
-        lines = [_line(_TITLES)]
-        for row in self.rows:
-            lines.append(_line(_cells(row)))
+        table = [_TITLES, *map(_cells, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        widths = [max(pair) for pair in zip(widths, _WIDTHS, strict=True)]
+        lines = [_line(_TITLES, widths)]
+        for row, cells in zip(self.rows, table[1:], strict=True):
+            lines.append(_line(cells, widths))
             lines += [f"    {count} x {reason}" for reason, count in row.reasons.items()]
         if not self.rows:
             lines.append("no call that the plan is for")
@@ -160,7 +163,7 @@ class Report:
 
 
 _TITLES = ("path", "device", "calls", "migrated", "fell back", "moved", "device", "host")
-_WIDTHS = (44, 10, 9, 9, 9, 10, 10, 10)
+_WIDTHS = (44, 10, 9, 9, 9, 10, 10, 10)  # at least
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>devicecore: migrated calls</title>
 <style>
@@ -189,10 +192,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _line(cells: Sequence[str]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *rest = (
         cell.ljust(width) if place == 0 else cell.rjust(width)
-        for place, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True))
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
     )
     return " ".join([first, *rest])
 

@@ -104,6 +104,15 @@ def test_as_text() -> None:
     assert str(Report([])).splitlines()[1:] == ["no call that the plan is for"]
 
 
+def test_columns_stand_below_each_other() -> None:
+    long = Row("package.module:" + "f" * 60, "CUDA:0 (NVIDIA H200)", 10, 7, {}, 3 << 20, 0.5, 0.25)
+    lines = str(Report([ROW, long])).splitlines()
+    title, short_row, long_row = lines[0], lines[1], lines[4]
+    assert len(title) == len(short_row) == len(long_row)
+    end = title.index("migrated") + len("migrated")
+    assert (short_row[:end].split()[-1], long_row[:end].split()[-1]) == ("7", "7")
+
+
 def test_as_json() -> None:
     found = json.loads(Report([ROW], ["held"]).as_json())
     assert found["still_held"] == ["held"]
