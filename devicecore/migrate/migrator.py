@@ -16,6 +16,7 @@ from devicecore.fork import rearm_after_fork
 from devicecore.migrate.guard import Guard
 from devicecore.migrate.importing import watch_imports
 from devicecore.migrate.injector import PatchInjector
+from devicecore.migrate.judging import keeps
 from devicecore.migrate.keys import ANY_NUMBER, Keys
 from devicecore.migrate.lazy import consumers
 from devicecore.migrate.lazy.current import by_host
@@ -28,7 +29,6 @@ from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.ufuncs import as_its_kind
-from devicecore.migrate.values import to_host
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
 
@@ -360,19 +360,6 @@ def _at_home(target: Target) -> Target:
         if _function(home) is function:
             return home
     return target
-
-
-def keeps(promise: Any, found: Any, expected: Any) -> bool:
-    """Return whether a result is as near to the original's as was promised."""
-    from devicecore.cv.quarantine import keeps as keeps_promise  # it imports torch
-
-    if isinstance(expected, dict):
-        return (
-            isinstance(found, dict)
-            and found.keys() == expected.keys()
-            and all(keeps(promise, found[key], value) for key, value in expected.items())
-        )
-    return keeps_promise(promise, to_host(found), to_host(expected))
 
 
 def _logger() -> logging.Logger:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 from attrs import Factory, field, frozen
+from attrs.validators import in_
 
 from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
-from devicecore.kernels import Kernel
+from devicecore.kernels import Exactness, Kernel
 from devicecore.migrate.processors import ToNumpy, processed
 from devicecore.migrate.values import arrays_in, is_tensor
 from devicecore.scope import device_scope
@@ -20,6 +21,27 @@ if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.migrate.plan import Options
     from devicecore.migrate.processors import ArgMapper, InputProcessor, OutputProcessor
+
+
+_PROMISES: Final = get_args(Exactness)
+
+
+def require_promise(promise: Exactness, options: Options, op: str, device: Device) -> None:
+    """Return if a plan takes what is promised of a call.
+
+    Args:
+        promise: How near the result comes to the original's.
+        options: What the plan says of such calls.
+        op: The function, for the message.
+        device: Where it would be computed.
+
+    Raises:
+        RefusedCallError: The plan asks for more.
+    """
+    if _PROMISES.index(promise) > _PROMISES.index(options.accept):
+        reason = f"its results are only promised to be {promise}, and the plan accepts "
+        refused = {"the migrator": f"{reason}{options.accept}"}
+        raise RefusedCallError(op, device.name, refused)
 
 
 class Strategy(Protocol):
@@ -73,6 +95,8 @@ class MigrationStrategy:
         arg_mapper: Writes the arguments as the backend takes them, after they were prepared.
         output_processor: Makes of the backend's result what the original function returns.
         named_processors: What prepares arguments that are given by name.
+        promise: How near the results come to the original's. A plan that asks for more gets those
+            of the original.
 
     Examples:
         >>> import torch
@@ -89,6 +113,7 @@ class MigrationStrategy:
     arg_mapper: ArgMapper = _as_given
     output_processor: OutputProcessor = Factory(ToNumpy)
     named_processors: Mapping[str, InputProcessor] = field(factory=dict, kw_only=True)
+    promise: Exactness = field(default="exact", validator=in_(_PROMISES), kw_only=True)
     runs_original: bool = field(init=False, default=False)
 
     def process_inputs(
@@ -104,12 +129,18 @@ class MigrationStrategy:
     def compute(
         self,
         device: Device,
-        options: Options,  # noqa: ARG002 - nothing of it is for any backend
-        original: Callable[..., Any],  # noqa: ARG002 - the backend stands for it
+        options: Options,
+        original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Prepare the arguments, run the backend on *device*, and make its result the caller's."""
+        """Prepare the arguments, run the backend on *device*, and make its result the caller's.
+
+        Raises:
+            RefusedCallError: The plan asks for more than is promised.
+        """
+        op = getattr(original, "__qualname__", repr(original))
+        require_promise(self.promise, options, op, device)
         args, kwargs = self.process_inputs(args, kwargs, device)
         args, kwargs = self.arg_mapper(args, kwargs)
         with device_scope(device):

@@ -28,7 +28,8 @@ def as_its_kind(function: Any, frame: Segments, make: Callable[..., Any]) -> Cal
         PlanError: It has methods of its own, such as ``numpy.add.reduce``.
     """
     numpy: Any = sys.modules.get("numpy")
-    if numpy is None or not isinstance(function, getattr(numpy, "ufunc", ())):
+    is_ufunc = numpy is not None and isinstance(function, getattr(numpy, "ufunc", ()))
+    if not is_ufunc:
         return make
     if function.signature is None:
         reason = "it is a ufunc, whose methods, such as reduce, a function in its place has not"

@@ -11,7 +11,7 @@ from attrs import frozen
 from devicecore.device import Device
 from devicecore.errors import DeviceGoneError, OutOfMemoryError
 from devicecore.migrate.guard import Guard
-from devicecore.migrate.migrator import keeps
+from devicecore.migrate.judging import keeps
 from devicecore.migrate.plan import Options
 from devicecore.migrate.report import Tally
 from devicecore.migrate.site import Care, Site

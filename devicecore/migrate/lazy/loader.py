@@ -13,12 +13,12 @@ from torch.utils.data import DataLoader, IterableDataset
 from devicecore.cv.plan import PROMISES
 from devicecore.errors import OutOfMemoryError, PlanError, RefusedCallError
 from devicecore.ledger import default_ledger
+from devicecore.migrate.judging import keeps
 from devicecore.migrate.lazy import executing
 from devicecore.migrate.lazy.arena import PIECES, Piece, Shared
 from devicecore.migrate.lazy.lifting import Samples, Value, Values
 from devicecore.migrate.lazy.loading import Loading, Recorded, RecordedStream
 from devicecore.migrate.lazy.nodes import in_order, on_host
-from devicecore.migrate.migrator import keeps
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.report import Report, Tally
 from devicecore.migrate.site import free_caches

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from devicecore.migrate.registry import StrategyRegistry
-from devicecore.migrate.strategies import vision
+from devicecore.migrate.strategies import catalog, vision
 
 
 def default_strategies() -> StrategyRegistry:
     """Return a new registry of what devicecore can compute; nothing is imported for it yet."""
     registry = StrategyRegistry()
     registry.register_group("cv2", vision.strategies)
+    for package, group in catalog.groups().items():
+        in_frames = package in catalog.IN_FRAMES
+        modules = catalog.MODULES.get(package, ())
+        registry.register_group(package, group, in_frames=in_frames, modules=modules)
     return registry
 
 

@@ -1,0 +1,1 @@
+"""What the strategies of several packages do with tensors."""

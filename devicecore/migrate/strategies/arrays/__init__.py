@@ -1,0 +1,1 @@
+"""What computes functions of numpy that a plan names."""

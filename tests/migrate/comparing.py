@@ -1,0 +1,116 @@
+"""For the tests of strategies: what they compute, and what the function itself returns."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from attrs import frozen
+
+from devicecore.errors import RefusedCallError
+from devicecore.migrate import default_strategies
+from devicecore.migrate.plan import Options
+from devicecore.migrate.values import is_tensor, to_host
+from devicecore.runtime import host_cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from devicecore.kernels import Exactness
+    from devicecore.migrate.registry import StrategyRegistry
+
+ROUNDING = {"f": 2e-5, "d": 1e-10}
+"""How far floats may be off, as a part of the largest one, by the precision of the result."""
+
+
+@cache
+def registry() -> StrategyRegistry:
+    return default_strategies()
+
+
+@frozen
+class Strategies:
+    """Calls by the strategies of one module or class.
+
+    Attributes:
+        owner: The module.
+        name: Its dotted name.
+        accept: The loosest promise that is good enough.
+        scale: How large the values are that are added up, if that is more than the results.
+        rounding: How far floats may be off, where another precision than the result's is used.
+    """
+
+    owner: Any
+    name: str
+    accept: Exactness = "tolerance"
+    scale: float = 1
+    rounding: float = 0
+
+    def compute(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Return what the strategy of a function gives."""
+        strategy = registry().find(self.name, name)
+        assert strategy is not None
+        options = Options(kernel="torch", accept=self.accept)
+        return strategy.compute(host_cpu(), options, self.function(name), args, kwargs)
+
+    def function(self, name: str) -> Any:
+        found = self.owner
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    def check(self, name: str, /, *args: Any, **kwargs: Any) -> None:
+        """Fail unless a call is computed as near as was promised, and much nearer."""
+        unchanged = kept(args, kwargs)
+        expected = self.function(name)(*args, **kwargs)
+        found = self.compute(name, *args, **kwargs)
+        assert_near(
+            found,
+            expected,
+            is_exact=self.accept == "exact",
+            scale=self.scale,
+            rounding=self.rounding,
+        )
+        unchanged()
+
+    def refuse(self, reason: str, name: str, /, *args: Any, **kwargs: Any) -> None:
+        """Fail unless a call is left to the function itself, for that reason."""
+        with pytest.raises(RefusedCallError, match=reason):
+            self.compute(name, *args, **kwargs)
+
+
+def assert_near(
+    found: Any, expected: Any, *, is_exact: bool, scale: float = 1, rounding: float = 0
+) -> None:
+    """Fail unless two results are of the same kind, and nearly or exactly the same."""
+    assert type(found) is type(expected)
+    if isinstance(expected, (tuple, list)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_near(one, other, is_exact=is_exact, scale=scale, rounding=rounding)
+        return
+    if is_tensor(expected):
+        assert found.device == expected.device
+        found, expected = to_host(found).numpy(), to_host(expected).numpy()
+    one, other = np.asarray(found), np.asarray(expected)
+    assert (one.dtype, one.shape) == (other.dtype, other.shape)
+    if is_exact or one.dtype.kind not in "fc":
+        np.testing.assert_array_equal(one, other)
+        return
+    most = float(np.abs(other).max(initial=0, where=np.isfinite(other)))
+    limit = (rounding or ROUNDING[one.real.dtype.char]) * max(scale, most)
+    np.testing.assert_allclose(one, other, rtol=0, atol=limit)
+
+
+def kept(*values: Any) -> Callable[[], None]:
+    """Return what fails if any of the arrays has changed since."""
+    before = copy.deepcopy(values)
+
+    def check() -> None:
+        for value, old in zip(values, before, strict=True):
+            np.testing.assert_equal(value, old)
+
+    return check
