@@ -177,13 +177,15 @@ class Chains:
         links: list[Link] = []
         with self.lock, ExitStack() as undo:
             undo.callback(self.take_off, links)
+            known = _Known(self._all)
             for owner, name, make_wrapper in patches:
-                chain = self._chain_at(Place(owner, name), is_anew=is_anew)
+                chain = self._chain_at(Place(owner, name), known, is_anew=is_anew)
                 link = Link.on(chain)
                 undo.callback(self._drop_if_empty, chain)
                 link.wrapper = make_wrapper(link)
                 dress(link.wrapper, chain.original, chain.address)
                 chain.links.append(link)
+                known.functions[id(link.wrapper)] = chain
                 links.append(link)
             chains = _each_once(link.chain for link in links)
             self._find_places(chains)
@@ -234,31 +236,25 @@ class Chains:
             wrappers = [link.wrapper for chain in self._all for link in chain.links]
             return wrappers + [place.before for chain in self._all for place in chain.places]
 
-    def _chain_at(self, place: Place, *, is_anew: bool) -> Chain:
+    def _chain_at(self, place: Place, known: _Known, *, is_anew: bool) -> Chain:
         """Return the chain of the function that is at *place*, which now belongs to it."""
         function = place.function()
-        for chain in self._all:
-            for known in list(chain.places):
-                if known.key == place.key and not known.is_ours:
-                    chain.lose(known)
-                    if is_anew:
-                        chain.lost.remove(known)
-                elif known.key == place.key:
+        for chain in known.chains_at(place):
+            for each in [own for own in chain.places if own.key == place.key]:
+                if each.is_ours:
                     return chain
-        below = self._chain_of(function)
+                chain.lose(each)
+                if is_anew:
+                    chain.lost.remove(each)
+        below = known.functions.get(id(function))
         if below is not None and not place.is_in_class and not below.is_of_class:
             self._join(below, place)
+            known.add_place(below, place)
             return below
         made = Chain(place, function if below is None else below.original, function)
         self._all.append(made)
+        known.add(made)
         return made
-
-    def _chain_of(self, function: Any) -> Chain | None:
-        """Return the chain that *function* is the original of, or a wrapper in."""
-        for chain in self._all:
-            if function is chain.original or function in chain.wrappers():
-                return chain
-        return None
 
     def _join(self, chain: Chain, place: Place) -> None:
         chain.lost = [lost for lost in chain.lost if lost.key != place.key]
@@ -295,6 +291,35 @@ class Chains:
                 if place.before is ABSENT and place.is_in_class:
                     chain.bottom = place.inherited_function(chain.bottom)
                     chain.connect()
+
+
+class _Known:
+    """Where chains are, while several functions are patched: there may be hundreds.
+
+    Attributes:
+        functions: The chain that each function is the original of, or a wrapper in.
+    """
+
+    def __init__(self, chains: Iterable[Chain]) -> None:
+        self.functions: dict[int, Chain] = {}
+        self._at: dict[tuple[int, str], list[Chain]] = {}
+        for chain in chains:
+            self.add(chain)
+
+    def add(self, chain: Chain) -> None:
+        """Add all that belongs to a chain."""
+        for function in (chain.original, *chain.wrappers()):
+            self.functions.setdefault(id(function), chain)
+        for place in chain.places:
+            self.add_place(chain, place)
+
+    def add_place(self, chain: Chain, place: Place) -> None:
+        """Add one place."""
+        self._at.setdefault(place.key, []).append(chain)
+
+    def chains_at(self, place: Place) -> Sequence[Chain]:
+        """Return the chains that are, or were, at a place."""
+        return self._at.get(place.key, ())
 
 
 def _each_once(chains: Iterable[Chain]) -> list[Chain]:
