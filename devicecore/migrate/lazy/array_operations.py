@@ -1,4 +1,4 @@
-"""What programs do with arrays between two calls: views, copies, and arithmetic."""
+"""What programs do with arrays between two calls: views, copies, and tables of bytes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.migrate.lazy import tables
+from devicecore.migrate.lazy.bounds import range_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,12 +19,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-# Sums, differences, products and quotients are rounded correctly, so all devices have the same.
-EXACT: Final = frozenset({"add", "subtract", "multiply", "true_divide"})
-_FLOATS = frozenset({"float32", "float64"})
 # Images have three, and one is for those of a batch.
 _MOST_AXES: Final = 5
-_TENSORS = frozenset({"uint8", "int16", "int32", "float32", "float64"})
 
 
 class _OfArrays:
@@ -31,9 +28,13 @@ class _OfArrays:
 
     __slots__ = ()
 
-    def takes(self, place: int | str) -> bool:
+    def takes(self, place: int | str, /) -> bool:
         """Return whether an argument is a value, and not a constant."""
         return place == 0
+
+    def range(self, args: Sequence[Any], _: dict[str, Any], /) -> tuple[float, float]:
+        """Return between which numbers the values lie: as those of the array do."""
+        return range_of(args[0])
 
 
 @frozen(cache_hash=True)
@@ -46,7 +47,7 @@ class View(_OfArrays):
 
     name: str
 
-    def results(self, args: Sequence[Any], _: dict[str, Any]) -> Sequence[Result] | None:
+    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result] | None:
         """Return the shape and the type of the view; None if there is none."""
         kind, how = args
         try:
@@ -55,7 +56,7 @@ class View(_OfArrays):
             return None
         return ((found.shape, found.dtype),)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any]) -> Any:
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Return the view."""
         array, how = args
         if self.name == "transpose":
@@ -63,7 +64,7 @@ class View(_OfArrays):
         return array[tuple(slice(*each) if type(each) is tuple else each for each in how)]
 
     def on_device(
-        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any]
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Return the view of a tensor."""
         tensor, how = args
@@ -105,16 +106,16 @@ class Copy(_OfArrays):
 
     name: str = "copy"
 
-    def results(self, args: Sequence[Any], _: dict[str, Any]) -> Sequence[Result]:
+    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result]:
         """Return the shape and the type."""
         return (args[0].results[0],)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any]) -> Any:
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Return the copy."""
         return args[0].copy(order="C")
 
     def on_device(
-        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any]
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Return a tensor of C's order; nobody writes into any, so it may be the same one."""
         return args[0].contiguous()
@@ -130,13 +131,19 @@ class Pointwise(_OfArrays):
 
     name: str = "pointwise"
 
-    def results(self, args: Sequence[Any], _: dict[str, Any]) -> Sequence[Result] | None:
+    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result] | None:
         """Return the shape and the type; None if numpy refuses, or warns of a value."""
         kind, steps = args
         found = tables.table_of(steps)
         return None if found is None else ((kind.shape, found.host.dtype),)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any]) -> Any:
+    def range(self, args: Sequence[Any], _: dict[str, Any], /) -> tuple[float, float]:
+        """Return between which numbers the values lie."""
+        found = tables.table_of(args[1])
+        assert found is not None
+        return range_of(found.host)
+
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Do the same steps with a whole array."""
         array, steps = args
         for step in steps:
@@ -144,7 +151,7 @@ class Pointwise(_OfArrays):
         return array
 
     def on_device(
-        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any]
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Look all bytes of a tensor up."""
         tensor, steps = args
@@ -153,81 +160,10 @@ class Pointwise(_OfArrays):
         return tables.looked_up(tensor, found)
 
 
-@frozen(cache_hash=True)
-class Arithmetic(_OfArrays):
-    """Sums, differences, products and quotients of numbers with a fraction.
-
-    Attributes:
-        name: numpy's name of it.
-    """
-
-    name: str
-
-    def results(self, args: Sequence[Any], _: dict[str, Any]) -> Sequence[Result] | None:
-        """Return the shape and the type of the result, if all devices find the same."""
-        if not all(_is_computable(each) for each in args):
-            return None
-        examples = [_example(each) for each in args]
-        found = getattr(np, self.name)(*examples)
-        if found.dtype.name not in _FLOATS:
-            return None
-        try:
-            shape = np.broadcast_shapes(*(getattr(each, "shape", ()) for each in args))
-        except ValueError:  # for numpy to say
-            return None
-        # What has as many axes as the result is as large, beside constants.
-        if any(each.shape != shape for each in args if not _is_constant(each)):
-            return None
-        return ((shape, found.dtype),)
-
-    def on_host(self, args: Sequence[Any], _: dict[str, Any]) -> Any:
-        """Compute it by numpy."""
-        return getattr(np, self.name)(*args)
-
-    def on_device(
-        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any]
-    ) -> Any:
-        """Compute it by torch, in the type that numpy would."""
-        import torch
-
-        dtype = getattr(np, self.name)(*(_example(each) for each in args)).dtype.name
-        kind = getattr(torch, dtype)
-        there = next(each.device for each in args if isinstance(each, torch.Tensor))
-        # A tensor of one number, too: by a number torch multiplies with its reciprocal.
-        first, second = (
-            each.to(kind)
-            if isinstance(each, torch.Tensor)
-            else torch.as_tensor(np.asarray(each, dtype), device=there)
-            for each in args
-        )
-        return getattr(torch, self.name)(first, second)
-
-
-def _is_constant(value: Any) -> bool:
-    return not hasattr(value, "results")
-
-
-def _is_computable(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if isinstance(value, (int, float)):
-        return bool(np.isfinite(value))
-    return str(getattr(value, "dtype", "")) in _TENSORS
-
-
-def _example(value: Any) -> Any:
-    """Return a small array of the same type, or the number itself."""
-    dtype = getattr(value, "dtype", None)
-    if dtype is None or isinstance(value, np.generic):
-        return value
-    return np.ones((1,) * max(value.ndim, 1), str(dtype).removeprefix("torch."))
-
-
-INDEX: Final = View("index")
-TRANSPOSE: Final = View("transpose")
-COPY: Final = Copy()
-POINTWISE: Final = Pointwise()
-ARITHMETIC: Final = {name: Arithmetic(name) for name in sorted(EXACT)}
+INDEX: Final[View] = View("index")
+TRANSPOSE: Final[View] = View("transpose")
+COPY: Final[Copy] = Copy()
+POINTWISE: Final[Pointwise] = Pointwise()
 
 
 def index_of(key: Any, ndim: int) -> tuple[Any, ...] | None:

@@ -10,7 +10,7 @@ import sys
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from devicecore.migrate.lazy.current import RECORDING, by_host
+from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
-PACKAGES: Final = frozenset({"cv2", "numpy", "torch"})
-"""The packages that they are in."""
+PACKAGES: Final = frozenset({"PIL.Image", "cv2", "numpy", "torch"})
+"""The modules that they are in."""
 
 
 def _contiguous(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if RECORDING.get() is None or len(args) != 1 or kwargs:
+    if len(args) != 1 or kwargs or (not OPEN and RECORDING.get() is None):
         return by_host(original, args, kwargs)
     from devicecore.migrate.lazy.device_array import DeviceArray  # it imports numpy
 
     return args[0].contiguous() if type(args[0]) is DeviceArray else original(*args)
 
 
-def _created(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from devicecore.migrate.lazy.clahe import Clahe  # it imports numpy
+def _equalized(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if RECORDING.get() is None:
+        return by_host(original, args, kwargs)
+    from devicecore.migrate.lazy.clahe import applied  # it imports numpy
 
-    return Clahe(original(*args, **kwargs))
+    return applied(original, args, kwargs)
 
 
 _OWN: Mapping[str, Handler] = {
@@ -42,7 +44,8 @@ _OWN: Mapping[str, Handler] = {
     "torch.from_numpy": by_host,
     "torch.as_tensor": by_host,
     "torch.tensor": by_host,
-    "cv2.createCLAHE": _created,
+    "cv2.CLAHE.apply": _equalized,
+    "PIL.Image.fromarray": by_host,
 }
 
 
@@ -53,11 +56,19 @@ def found(patched: set[Segments]) -> Iterator[tuple[Any, str, Handler]]:
         patched: What is patched; what is yielded is added to it.
     """
     for name, handler in _found().items():
-        module, _, attribute = name.rpartition(".")
-        frame = (f"{module}:{attribute}",)
+        owner, _, attribute = name.rpartition(".")
+        frame = (f"{owner}:{attribute}",)
         if frame not in patched:
             patched.add(frame)
-            yield sys.modules[module], attribute, handler
+            yield _named(owner), attribute, handler
+
+
+def _named(name: str) -> Any:
+    """Return a module that is imported, or a class in one; None if there is none."""
+    if name in sys.modules:
+        return sys.modules[name]
+    owner, _, attribute = name.rpartition(".")
+    return getattr(_named(owner), attribute, None) if owner else None
 
 
 def _found() -> dict[str, Handler]:
@@ -70,7 +81,7 @@ def _found() -> dict[str, Handler]:
             if type(value) is BuiltinFunctionType:
                 handlers[f"cv2.{attribute}"] = by_host
     for name, handler in _OWN.items():
-        module, _, attribute = name.rpartition(".")
-        if hasattr(sys.modules.get(module), attribute):
+        owner, _, attribute = name.rpartition(".")
+        if hasattr(_named(owner), attribute):
             handlers[name] = handler
     return handlers

@@ -7,18 +7,17 @@ recorded here is done by numpy itself, with the values, which then stay on the h
 
 from __future__ import annotations
 
-from copy import deepcopy
+import math
+from copy import copy, deepcopy
 from functools import cache
 from itertools import permutations
-from operator import is_
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from devicecore.migrate.lazy import tables
+from devicecore.migrate.lazy.arithmetic import ARITHMETIC
 from devicecore.migrate.lazy.array_operations import (
-    ARITHMETIC,
     COPY,
     INDEX,
     POINTWISE,
@@ -26,65 +25,26 @@ from devicecore.migrate.lazy.array_operations import (
     View,
     index_of,
 )
+from devicecore.migrate.lazy.memory import Memory
 from devicecore.migrate.lazy.nodes import Slot, called, source
+from devicecore.migrate.lazy.operators import Operators, hosted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from devicecore.migrate.lazy.nodes import Node
 
     Array = np.ndarray[Any, Any]
 
 _FIRST: Final = Slot(0)
-_SECOND: Final = Slot(1)
 # Longer tables have more entries than an image has pixels.
 _MOST_COLUMNS: Final = 64
+# Parts with fewer axes are numpy's: Python's own types take them for lists of numbers.
+_LEAST_AXES: Final = 2
+_NUMBERS: Final = frozenset({int, float, bool})
 
 
-class Frame(Protocol):
-    """What keeps account of the arrays of one frame."""
-
-    def fetch(self, node: Node) -> Array:
-        """Return values as an array of numpy, in memory of its own."""
-        ...
-
-    def watch(self, memory: Memory) -> None:
-        """Remember that such an array was made."""
-
-
-class Memory:
-    """What several arrays share that are views of one: its values, wherever they are.
-
-    Args:
-        node: The values of the whole.
-        frame: Where they come from.
-
-    Attributes:
-        node: The values, as long as they are not on the host.
-        host: The array on the host, once anything of it was there. From then on it is the only one
-            that counts, and others may write into it.
-    """
-
-    __slots__ = ("__weakref__", "_frame", "host", "node")
-
-    def __init__(self, node: Node, frame: Frame) -> None:
-        self.node = node
-        self.host: Array | None = None
-        self._frame: Final = frame
-        frame.watch(self)
-
-    def on_host(self) -> Array:
-        """Return the array on the host."""
-        if self.host is None:
-            self.host = self._frame.fetch(self.node)
-        return self.host
-
-    def another(self, node: Node) -> DeviceArray:
-        """Return an array with values of its own, of the same frame."""
-        return DeviceArray(Memory(node, self._frame))
-
-
-class DeviceArray(NDArrayOperatorsMixin):
+class DeviceArray(Operators):
     """An array whose values are elsewhere.
 
     Args:
@@ -93,7 +53,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         axes: Which axis of what lies in memory each axis is.
     """
 
-    __slots__ = ("__weakref__", "_axes", "_memory", "_views", "dtype", "shape")
+    __slots__ = ("__weakref__", "_axes", "_host", "_memory", "_node", "_views", "_whole")
 
     def __init__(
         self,
@@ -103,20 +63,29 @@ class DeviceArray(NDArrayOperatorsMixin):
     ) -> None:
         self._memory = memory
         self._views = views
-        node = self.node if views else memory.node
-        self.shape: tuple[int, ...] = node.kind.shape
-        self.dtype: np.dtype[Any] = node.kind.dtype
         self._axes = axes
+        self._host: Array | None = None
+        self._whole = memory.node
+        self._node = self._viewed(memory.node)
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # programs ask isinstance before they use it
-        return np.ndarray
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self) -> Any:  # programs ask isinstance before they use it
+            return np.ndarray
 
     @property
     def node(self) -> Node:
         """Its values, as of now."""
         memory = self._memory
-        node = memory.node if memory.host is None else source(memory.host.copy())
+        if memory.host is not None:
+            return self._viewed(source(memory.host.copy()))
+        if self._whole is not memory.node:  # somebody has written into it
+            self._whole = memory.node
+            self._node = self._viewed(memory.node)
+        return self._node
+
+    def _viewed(self, node: Node) -> Node:
         for view, how in self._views:
             node = _recorded(called(view, (_FIRST, how), {}, (node,)))
         return node
@@ -133,11 +102,34 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     @property
     def values(self) -> Array:
-        """The array on the host; from now on it is there."""
-        array = self._memory.on_host()
+        """The array on the host, always the same one; from now on it is there."""
+        host = self._host
+        if host is None:
+            host = self._memory.on_host()
+            for view, how in self._views:
+                host = view.on_host([host, how], {})
+            self._host = host
+        return host
+
+    @property
+    def layout(self) -> Array:
+        """An array of the same shape, type and strides, with any values."""
+        found = np.empty(self._memory.node.kind.shape, self._memory.node.kind.dtype)
         for view, how in self._views:
-            array = view.on_host([array, how], {})
-        return array
+            found = view.on_host([found, how], {})
+        return found
+
+    # They have no setters, so that a frame that would change them runs anew without us.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of its axes."""
+        return self._node.kind.results[0][0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values."""
+        return self._node.kind.results[0][1]
 
     @property
     def ndim(self) -> int:
@@ -147,7 +139,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     @property
     def size(self) -> int:
         """How many values it has."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -160,6 +152,11 @@ class DeviceArray(NDArrayOperatorsMixin):
         return self.size * self.dtype.itemsize
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """How many bytes lie between two values, for each axis."""
+        return self.layout.strides if self._host is None else self._host.strides
+
+    @property
     def T(self) -> Any:  # noqa: N802 - numpy's name
         """The array with its axes in reverse order."""
         return self.transpose()
@@ -170,31 +167,39 @@ class DeviceArray(NDArrayOperatorsMixin):
         ndim = self.ndim
         straight = tuple(range(ndim))
         wanted = tuple(given) if given else straight[::-1]
+        if self.is_on_host:
+            return self.values.transpose(*axes)
         if wanted not in _orders(ndim):
-            if sorted(axis % ndim for axis in wanted) != list(straight):
+            wanted = tuple([axis % ndim if _is_axis(axis, ndim) else ndim for axis in wanted])
+            if wanted not in _orders(ndim):
                 return self.values.transpose(*axes)  # it raises an error
-            wanted = tuple(axis % ndim for axis in wanted)
-        before = self._axes
-        axes = wanted if before is None else tuple([before[axis] for axis in wanted])
+        old = self._axes
+        order = tuple(wanted) if old is None else tuple([old[axis] for axis in wanted])
         views = self._views
         if views and views[-1][0] is TRANSPOSE:
             *rest, (_, last) = views
             views, wanted = tuple(rest), tuple([last[axis] for axis in wanted])
         if wanted != straight:
             views = (*views, (TRANSPOSE, wanted))
-        return DeviceArray(self._memory, views, axes)
+        return DeviceArray(self._memory, views, order)
 
     def __getitem__(self, key: Any) -> Any:
         how = None if self.is_on_host else index_of(key, self.ndim)
         if how is None or (self._axes is not None and not _keeps_axes(how)):
-            return self.values[key]
+            return self.values[hosted(key)]
         node = called(INDEX, (_FIRST, how), {}, (self.node,))
-        if node is None or not node.kind.shape:
+        if node is None or node.kind.ndim < _LEAST_AXES:
             return self.values[key]
         return DeviceArray(self._memory, (*self._views, (INDEX, how)), self._axes)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.values[key] = value
+        self.values[hosted(key)] = hosted(value)
+
+    def __delitem__(self, key: Any) -> None:
+        del self.values[key]  # type: ignore[attr-defined] # numpy raises its error
+
+    def __contains__(self, value: Any) -> bool:
+        return hosted(value) in self.values
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -206,38 +211,41 @@ class DeviceArray(NDArrayOperatorsMixin):
         return bool(self.values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        if copy:
-            return np.array(self.values, dtype, copy=True)
-        return np.asarray(self.values, dtype)
+        return np.array(self.values, dtype, copy=copy)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None)
-        if method == "__call__" and not kwargs and (out is None or _is_own(out)):
-            found = self._computed(function.__name__, inputs)
-            if found is not None and out is None:
-                return found
-            if found is not None and out[0].take_values_of(found):
+        out: tuple[Any, ...] = kwargs.get("out", ())
+        is_plain = not kwargs or (kwargs.keys() == {"out"} and _is_own(out))
+        name: str = function.__name__
+        if method == "__call__" and is_plain and getattr(np, name, None) is function:
+            recorded = self.calculated(name, inputs)
+            if recorded is not None and not out:
+                return recorded
+            if recorded is not None and out[0].take_values_of(recorded):
                 return out[0]
-        named = hosted(kwargs) if out is None else {"out": hosted(out), **hosted(kwargs)}
-        found = getattr(function, method)(*hosted(inputs), **named)
-        return found if out is None else out[0] if len(out) == 1 else out
+        found = getattr(function, method)(*hosted(inputs), **hosted(kwargs))
+        if not isinstance(found, tuple):
+            return out[0] if out else found
+        given = out or (None,) * len(found)
+        return tuple(new if old is None else old for old, new in zip(given, found, strict=True))
 
     def __array_function__(
         self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         del types
         own = _FUNCTIONS.get(function)
-        if own is not None and args and type(args[0]) is DeviceArray:
-            try:
-                return own(*args, **kwargs)
-            except (TypeError, ValueError, IndexError):  # for numpy to say, or to do
-                pass
+        if own is not None and args and type(args[0]) is DeviceArray and not args[0].is_on_host:
+            found = own(*args, **kwargs)
+            if found is not None:
+                return found
         return function(*hosted(args), **hosted(kwargs))
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the values in another type."""
-        if not args and not kwargs:
+        if not args and not kwargs.keys() - {"copy"}:
             wanted = np.dtype(dtype)
+            if wanted == self.dtype and kwargs.get("copy") is False:
+                return self
             found = self.stepped("astype", (wanted.name,)) if wanted.isnative else None
             if found is not None:
                 return found
@@ -246,33 +254,37 @@ class DeviceArray(NDArrayOperatorsMixin):
     def clip(self, *args: Any, **kwargs: Any) -> Any:
         """Return the values between two limits."""
         if len(args) == len(("low", "high")) and not kwargs:
-            found = self.stepped("clip", (None, *args))
+            found = (
+                None if any(each is None for each in args) else self.stepped("clip", (None, *args))
+            )
             if found is not None:
                 return found
-        return self.values.clip(*args, **kwargs)
+        return self.values.clip(*hosted(args), **hosted(kwargs))
 
     def copy(self, order: str = "C") -> Any:
         """Return the values in memory of their own."""
         if order != "C" or self.is_on_host:
             return self.values.copy(order=order)  # type: ignore[arg-type]
-        return self._memory.another(_recorded(called(COPY, (_FIRST,), {}, (self.node,))))
+        return self._another(_recorded(called(COPY, (_FIRST,), {}, (self.node,))))
 
     def contiguous(self) -> Any:
         """Return an array of C's order: this one, if it is of that."""
         if self.is_on_host:
             return np.ascontiguousarray(self.values)
-        return self.copy() if self._views else self
+        return self if not self._views or self.layout.flags.c_contiguous else self.copy()
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return copy(self.values) if self._views or self.is_on_host else self.copy()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return deepcopy(self.values, memo) if self.is_on_host else self.copy()
+        return deepcopy(self.values, memo) if self._views or self.is_on_host else self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.values.__reduce_ex__(protocol)
 
     def __getattr__(self, name: str) -> Any:
+        if name in _OF_MEMORY:  # numpy would make another array of it, and ask us no more
+            raise AttributeError(name)
         return getattr(self.values, name)
 
     def __repr__(self) -> str:
@@ -284,24 +296,31 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __format__(self, wanted: str) -> str:
         return format(self.values, wanted)
 
-    def _computed(self, name: str, inputs: Sequence[Any]) -> DeviceArray | None:
+    def calculated(self, name: str, inputs: tuple[Any, ...]) -> DeviceArray | None:
         """Return what a function of numpy gives; None if that is not recorded."""
+        name = _NAMES.get(name, name)
+        if name not in tables.FUNCTIONS and name not in ARITHMETIC:
+            return None
         own = [each for each in inputs if type(each) is DeviceArray]
-        if any(each.is_on_host for each in own):
+        if any(each.is_on_host for each in own) or not all(map(_is_plain, inputs)):
             return None
         if len(own) == 1:
             array = own[0]
             constants = tuple(None if each is array else each for each in inputs)
-            found = array.stepped(_NAMES.get(name, name), constants)
+            found = array.stepped(name, constants)
             if found is not None:
                 return found
-        operation = ARITHMETIC.get(_NAMES.get(name, name))
-        if operation is None or any(each.is_view for each in own) or not _are_numbers(inputs):
+        operation = ARITHMETIC.get(name)
+        if operation is None or any(each.is_view for each in own):
             return None
         slots = iter(map(Slot, range(len(own))))
         args = [next(slots) if type(each) is DeviceArray else _kept(each) for each in inputs]
         node = called(operation, args, {}, [each.node for each in own])
-        return None if node is None else self._memory.another(node)
+        return None if node is None else self._another(node)
+
+    def _another(self, node: Node) -> DeviceArray:
+        """Return an array with values of its own."""
+        return DeviceArray(Memory(node, self._memory.frame))
 
     def stepped(self, function: str, constants: tuple[Any, ...]) -> DeviceArray | None:
         """Return what becomes of bytes, value by value; None if no table says it."""
@@ -326,7 +345,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         found = called(POINTWISE, (_FIRST, (*steps, step)), {}, (node,))
         if found is None:
             return None
-        result = self._memory.another(found)
+        result = self._another(found)
         return result if axes is None else result.transpose(axes)
 
     def _placed(self, constants: tuple[Any, ...]) -> tuple[tuple[Any, ...], int | None]:
@@ -338,7 +357,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         found: list[Any] = []
         axes: set[int] = set()
         for each in constants:
-            if isinstance(each, np.ndarray) and each.ndim:
+            if type(each) is np.ndarray and each.ndim:
                 if each.ndim > self.ndim or each.size > _MOST_COLUMNS:
                     raise ValueError(each)
                 shape = (1,) * (self.ndim - each.ndim) + each.shape
@@ -347,7 +366,7 @@ class DeviceArray(NDArrayOperatorsMixin):
                     raise ValueError(each)
                 axes |= {self.ndim - 1} if not long else set(long)
                 found.append(each.reshape(-1).copy())
-            elif each is None or isinstance(each, (int, float, str, np.generic)):
+            elif each is None or type(each) in _NUMBERS or isinstance(each, (str, np.generic)):
                 found.append(each)
             else:
                 raise ValueError(each)
@@ -368,6 +387,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         return True
 
 
+_OF_MEMORY = frozenset({"__array_interface__", "__array_struct__"})
 _NAMES = {"divide": "true_divide"}
 
 
@@ -378,27 +398,53 @@ def _orders(ndim: int) -> frozenset[tuple[int, ...]]:
 
 
 def _transposed(array: DeviceArray, axes: Any = None) -> Any:
-    return array.transpose() if axes is None else array.transpose(tuple(axes))
+    if axes is None:
+        return array.transpose()
+    return array.transpose(tuple(axes)) if isinstance(axes, (tuple, list)) else None
 
 
-def _moved(array: DeviceArray, source: int, destination: int) -> Any:
-    rest = [axis for axis in range(array.ndim) if axis != source % array.ndim]
-    rest.insert(destination % array.ndim, source % array.ndim)
+def _moved(array: DeviceArray, source: Any, destination: Any) -> Any:
+    ndim = array.ndim
+    if not (_is_axis(source, ndim) and _is_axis(destination, ndim)):
+        return None
+    rest = [axis for axis in range(ndim) if axis != source % ndim]
+    rest.insert(destination % ndim, source % ndim)
     return array.transpose(rest)
 
 
-def _flipped(array: DeviceArray, axis: int) -> Any:
+def _flipped(array: DeviceArray, axis: Any = None) -> Any:
+    if not _is_axis(axis, array.ndim):
+        return None
     return array[(slice(None),) * (axis % array.ndim) + (slice(None, None, -1),)]
 
 
+def _is_axis(value: Any, ndim: int) -> bool:
+    return type(value) is int and -ndim <= value < ndim
+
+
+def _clipped(array: DeviceArray, *args: Any, **kwargs: Any) -> Any:
+    limits = (*args, *kwargs.values())
+    if len(limits) != len(_LIMITS) or tuple(kwargs) != _LIMITS[len(args) :]:
+        return None
+    return array.clip(*limits)
+
+
+_LIMITS = ("a_min", "a_max")
 _FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
     np.transpose: _transposed,
     np.moveaxis: _moved,
     np.flip: _flipped,
-    np.flipud: lambda array: _flipped(array, 0),
-    np.fliplr: lambda array: _flipped(array, 1),
-    np.clip: DeviceArray.clip,
+    np.flipud: lambda m: _flipped(m, 0),
+    np.fliplr: lambda m: _flipped(m, 1),
+    np.clip: _clipped,
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    **{
+        function: lambda array, *args, _of=function, **kwargs: _of(array.layout, *args, **kwargs)
+        for function in (np.zeros_like, np.ones_like, np.empty_like)
+    },
 }
+"""What stays recorded, or needs no values; each returns None where numpy is to do it."""
 
 
 def _keeps_axes(how: Iterable[Any]) -> bool:
@@ -410,10 +456,11 @@ def _is_own(out: tuple[Any, ...]) -> bool:
     return len(out) == 1 and type(out[0]) is DeviceArray
 
 
-def _are_numbers(values: Iterable[Any]) -> bool:
-    return all(
-        type(each) is DeviceArray or isinstance(each, (int, float, np.generic, np.ndarray))
-        for each in values
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a number or an array, of no class that has its own arithmetic."""
+    own = type(value)
+    return (
+        own is DeviceArray or own is np.ndarray or own in _NUMBERS or isinstance(value, np.generic)
     )
 
 
@@ -424,17 +471,3 @@ def _kept(value: Any) -> Any:
 def _recorded(node: Node | None) -> Node:
     assert node is not None  # the array has such a view
     return node
-
-
-def hosted(value: Any) -> Any:
-    """Return a value with arrays of numpy in the place of those that stand for one."""
-    own = type(value)
-    if own is DeviceArray:
-        return value.values
-    if own is tuple or own is list:
-        found = own(map(hosted, value))
-        is_same = all(map(is_, found, value))
-        return value if is_same else found
-    if own is dict:
-        return dict(zip(value, hosted(tuple(value.values())), strict=True))
-    return value

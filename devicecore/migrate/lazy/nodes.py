@@ -41,11 +41,11 @@ class Operation(Protocol):
         """Its name, the same in all processes."""
         ...
 
-    def takes(self, place: int | str) -> bool:
+    def takes(self, place: int | str, /) -> bool:
         """Return whether an array as that argument is a value, and not a constant of the call."""
         ...
 
-    def results(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Result] | None:
+    def results(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Sequence[Result] | None:
         """Return the shape and the type of the result, or of several; None if it cannot say.
 
         Args:
@@ -53,11 +53,16 @@ class Operation(Protocol):
             kwargs: More of them.
         """
 
-    def on_host(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def on_host(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
         """Return what the program itself would have got, from arrays."""
 
     def on_device(
-        self, device: Device, options: Options | None, args: Sequence[Any], kwargs: dict[str, Any]
+        self,
+        device: Device,
+        options: Options | None,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        /,
     ) -> Any:
         """Return the same from tensors, as tensors; all of them have one more axis, for images.
 
@@ -66,15 +71,10 @@ class Operation(Protocol):
         """
 
 
-@frozen
-class Slot:
-    """The place of a value among the arguments of a call.
+class Slot(int):
+    """The place of a value among the arguments of a call: which of the inputs it is."""
 
-    Attributes:
-        index: Which of the inputs it is.
-    """
-
-    index: int
+    __slots__ = ()
 
 
 class Kind:
@@ -87,9 +87,10 @@ class Kind:
         inputs: How the values are computed that it is computed from.
         results: Shape and type, of each result if there are several.
         options: What the plan says of such calls.
+        range: Between which numbers its values lie, once somebody has asked `bounds.range_of`.
     """
 
-    __slots__ = ("args", "inputs", "kwargs", "operation", "options", "results")
+    __slots__ = ("args", "inputs", "kwargs", "operation", "options", "range", "results")
 
     def __init__(  # noqa: PLR0917 - it is made here only
         self,
@@ -100,12 +101,13 @@ class Kind:
         results: Sequence[Result],
         options: Options | None,
     ) -> None:
-        self.operation: Final = operation
-        self.args: Final = args
-        self.kwargs: Final = kwargs
-        self.inputs: Final = inputs
-        self.results: Final = results
-        self.options: Final = options
+        self.operation: Operation | None = operation
+        self.args: tuple[Any, ...] = args
+        self.kwargs: dict[str, Any] = kwargs
+        self.inputs: tuple[Kind, ...] = inputs
+        self.results: Sequence[Result] = results
+        self.options: Options | None = options
+        self.range: tuple[float, float] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -147,9 +149,9 @@ class Node:
     def __init__(
         self, kind: Kind, inputs: tuple[Node, ...] = (), host: Array | None = None
     ) -> None:
-        self.kind: Final = kind
-        self.inputs: Final = inputs
-        self.host: Final = host
+        self.kind: Kind = kind
+        self.inputs: tuple[Node, ...] = inputs
+        self.host: Array | None = host
         self.there: Any = None
 
     def __reduce__(self) -> Any:
@@ -157,6 +159,9 @@ class Node:
         if kind.operation is None:
             return source, (self.host,)
         return _again, (kind.operation, kind.args, kind.kwargs, self.inputs, kind.options)
+
+
+_UNKNOWN: Final = object()
 
 
 class _Kinds:
@@ -172,11 +177,15 @@ class _Kinds:
         self._lock = threading.Lock()
 
     def find(self, key: Any, make: Callable[[], Kind | None]) -> Kind | None:
-        """Return the kind of *key*, made once."""
-        try:
-            return self._known[key]
-        except KeyError:
-            made = make()
+        """Return the kind of *key*, made once; None if there is none.
+
+        Raises:
+            TypeError: The key cannot be one.
+        """
+        found = self._known.get(key, _UNKNOWN)
+        if found is not _UNKNOWN:
+            return found  # type: ignore[return-value]
+        made = make()
         with self._lock:
             if len(self._known) >= _MOST:
                 self._known.clear()
@@ -213,17 +222,6 @@ def called(
         options: What the plan says of such calls.
     """
     kinds = tuple([node.kind for node in inputs])
-    try:
-        key = (
-            operation,
-            kinds,
-            *map(_key, args),
-            *[(name, _key(each)) for name, each in kwargs.items()],
-            options,
-        )
-        hash(key)
-    except TypeError:  # an argument of some other class: nobody knows what it may do
-        return None
 
     def make() -> Kind | None:
         given = [_filled(each, kinds) for each in args]
@@ -233,6 +231,13 @@ def called(
             return None
         return Kind(operation, tuple(args), dict(kwargs), kinds, results, options)
 
+    try:
+        own = tuple([_key(each) for each in args])
+        named = tuple([(name, _key(each)) for name, each in kwargs.items()]) if kwargs else None
+        key = (operation, kinds, own, named, options)
+        hash(key)
+    except TypeError:  # an argument of some other class: nobody knows what it may do
+        return None
     kind = _kinds.find(key, make)
     return None if kind is None else Node(kind, tuple(inputs))
 
@@ -247,20 +252,20 @@ class Part:
 
     name: str = "part"
 
-    def takes(self, place: int | str) -> bool:
+    def takes(self, place: int | str, /) -> bool:
         """Return whether an argument is a value: the results are."""
         return place == 0
 
-    def results(self, args: Sequence[Any], _: dict[str, Any]) -> Sequence[Result]:
+    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result]:
         """Return the shape and the type of the one."""
         return (args[0].results[args[1]],)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any]) -> Any:
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Return it."""
         return args[0][args[1]]
 
     def on_device(
-        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any]
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Return it."""
         return args[0][args[1]]
@@ -319,7 +324,7 @@ def on_host(root: Node) -> Any:
 
 def _filled(value: Any, values: Sequence[Any]) -> Any:
     if type(value) is Slot:
-        return values[value.index]
+        return values[value]
     if type(value) is list or type(value) is tuple:
         return type(value)([_filled(each, values) for each in value])
     return value

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
+import gc
+from collections import deque
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from devicecore.migrate.lazy.device_array import DeviceArray, hosted
+from devicecore.migrate.lazy.device_array import DeviceArray
+from devicecore.migrate.lazy.operators import hosted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-# Objects are looked into so deep.
+    from devicecore.migrate.lazy.recording import Recording
+
+# Results are looked into so deep, where all arrays are in lists, tuples and dicts.
 _MOST_DEEP = 4
+# And so deep in objects, and in what else was given to a frame, where it has kept some there.
+_DEEPEST = 8
+_MOST_MEMBERS = 4096
 
 
-def returned(result: Any, *others: Any) -> Any:
+def returned(result: Any, recording: Recording, others: Sequence[Any]) -> Any:
     """Return a result with arrays of numpy, whose lists, dicts and objects stay the same ones.
 
     Args:
         result: What a frame returned.
-        others: Objects that it may have kept arrays in, such as the ``self`` of a method.
+        recording: That frame.
+        others: Objects that it may have kept arrays in: its arguments.
     """
-    for other in others:
-        _put(other, 1)
-    return _put(result, _MOST_DEEP)
+    result = _put(result, _MOST_DEEP)
+    if recording.alive():
+        seen: set[int] = set()
+        result = _put_deep(result, _DEEPEST, seen)
+        for other in others:
+            if not recording.alive():
+                break
+            _put_deep(other, _DEEPEST, seen)
+    return result
+
+
+def kept_of(recording: Recording) -> Sequence[Any]:
+    """Return the memory of arrays that somebody outside of a frame has, who cannot be found."""
+    if recording.alive():
+        gc.collect(1)  # perhaps they are in objects that have each other, and nobody else does
+    return recording.alive()
 
 
 def _put(value: Any, depth: int) -> Any:
@@ -32,23 +54,74 @@ def _put(value: Any, depth: int) -> Any:
     if depth == 0:
         return value
     if isinstance(value, tuple):
-        members = [_put(each, depth - 1) for each in tuple.__iter__(value)]
-        if all(map(is_, members, value)):
-            return value
-        return value._make(members) if hasattr(value, "_make") else type(value)(members)
+        return _with_members(value, [_put(each, depth - 1) for each in tuple.__iter__(value)])
     if type(value) is list:
         _put_into(value, enumerate(value), depth)
     elif type(value) is dict:
         _put_into(value, value.items(), depth)
-    else:
-        _put(getattr(value, "__dict__", None), depth - 1)
     return value
 
 
 def _put_into(container: Any, members: Iterable[tuple[Any, Any]], depth: int) -> None:
-    for key, each in list(members):
+    for key, each in members:
         if (found := _put(each, depth - 1)) is not each:
+            container[key] = found  # of a key that is there, so that the loop may go on
+
+
+def _with_members(value: tuple[Any, ...], members: list[Any]) -> Any:
+    if all(map(is_, members, tuple.__iter__(value))):
+        return value
+    found = tuple.__new__(type(value), members)
+    found.__dict__.update(value.__dict__) if hasattr(value, "__dict__") else None
+    return found
+
+
+def _put_deep(value: Any, depth: int, seen: set[int]) -> Any:
+    """Do the same in objects of all classes."""
+    if type(value) is DeviceArray:
+        return value.values
+    if depth == 0 or id(value) in seen or type(value).__module__ in _FOREIGN:
+        return value
+    if isinstance(value, tuple):
+        members = [_put_deep(each, depth - 1, seen) for each in tuple.__iter__(value)]
+        return _with_members(value, members)
+    seen.add(id(value))
+    if isinstance(value, (list, deque)) and len(value) <= _MOST_MEMBERS:
+        _replace(value, enumerate(value), depth, seen)
+    elif isinstance(value, dict) and len(value) <= _MOST_MEMBERS:
+        _replace(value, value.items(), depth, seen)
+    if type(value) not in _PLAIN:
+        _replace_attributes(value, depth, seen)
+    return value
+
+
+def _replace(
+    container: Any, members: Iterable[tuple[Any, Any]], depth: int, seen: set[int]
+) -> None:
+    for key, each in list(members):
+        if (found := _put_deep(each, depth - 1, seen)) is not each:
             container[key] = found
+
+
+def _replace_attributes(value: Any, depth: int, seen: set[int]) -> None:
+    attributes = getattr(value, "__dict__", None)
+    if type(attributes) is dict and len(attributes) <= _MOST_MEMBERS:
+        _replace(attributes, attributes.items(), depth, seen)
+    for name in _slots(type(value)):
+        each = getattr(value, name, None)
+        if (found := _put_deep(each, depth - 1, seen)) is not each:
+            object.__setattr__(value, name, found)
+
+
+def _slots(own: type) -> Iterable[str]:
+    for each in own.__mro__:
+        names = each.__dict__.get("__slots__", ())
+        yield from (names,) if isinstance(names, str) else names
+
+
+_PLAIN = frozenset({int, float, bool, str, bytes, type(None), list, dict})
+# Objects of these have none.
+_FOREIGN = frozenset({"numpy", "torch"})
 
 
 def on_arrays(
@@ -62,6 +135,8 @@ def on_arrays(
     """
     given, named = hosted(args), hosted(kwargs)
     result = call(given, named)
+    if given is args and named is kwargs:
+        return result
     pairs = (*zip(args, given, strict=True), *zip(kwargs.values(), named.values(), strict=True))
     for own, array in pairs:
         if array is result and type(own) is DeviceArray:

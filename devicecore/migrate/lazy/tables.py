@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from devicecore.cv.kinds import kind_of
 
@@ -44,21 +44,20 @@ class Step:
         constants: The other arguments, in order, with None in the place of the array. An array
             among them has one axis.
         axis: Which axis of the image that is; None if there is no array.
+        key: What it is told apart by.
     """
 
     function: str
     constants: tuple[Any, ...]
     axis: int | None = None
-    key: Any = field(init=False, repr=False)
-    _hash: int = field(init=False, repr=False)
-
-    @key.default
-    def _key(self) -> Any:
-        return self.function, tuple(map(kind_of, self.constants)), self.axis
-
-    @_hash.default
-    def _hashed(self) -> int:
-        return hash(self.key)
+    key: Any = field(
+        init=False,
+        repr=False,
+        default=Factory(
+            lambda self: (self.function, tuple(map(kind_of, self.constants)), self.axis), True
+        ),
+    )
+    _hash: int = field(init=False, repr=False, default=Factory(lambda self: hash(self.key), True))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Step) and self.key == other.key
@@ -125,11 +124,11 @@ def _computed(steps: tuple[Step, ...]) -> Values | None:
 
     if len({step.axis for step in steps if step.axis is not None}) > 1:
         return None
-    before = table_of(steps[:-1]) if len(steps) > 1 else None
-    if before is None and len(steps) > 1:
+    *earlier, step = steps
+    before = table_of(tuple(earlier)) if earlier else None
+    if before is None and earlier:
         return None
     array = np.arange(256, dtype=np.uint8) if before is None else before.host
-    step = steps[-1]
     axis = step.axis if before is None or step.axis is not None else before.axis
     constants: tuple[Any, ...] = step.constants
     if axis is not None and array.ndim == 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from devicecore.cv import catalog
 from devicecore.cv.calling import computed
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
     Rule = Callable[[Any, dict[str, Any]], Sequence[Result] | None]
 
+_PLANE_AXES = 2
 # Of types as `ddepth` names them.
 _DEPTHS: Mapping[int, Any] = {
     cv2.CV_8U: np.dtype(np.uint8),
@@ -43,21 +44,20 @@ class VisionOperation:
 
     Attributes:
         function: OpenCV's name of it.
-        name: The name that programs call it by.
     """
 
     function: str
-    name: str = field(init=False)
 
-    @name.default
-    def _name(self) -> str:
+    @property
+    def name(self) -> str:
+        """The name that programs call it by."""
         return f"cv2.{self.function}"
 
-    def takes(self, place: int | str) -> bool:
+    def takes(self, place: int | str, /) -> bool:
         """Return whether an array as that argument is an image, and not a table or a matrix."""
         return place in _images_of(self.function)
 
-    def results(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Result] | None:
+    def results(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Sequence[Result] | None:
         """Return the shape and the type of the result, or of several, if a kernel computes it."""
         operation = catalog.find(self.function, "torch")
         if operation is None or operation.destination(args, kwargs) is not None:
@@ -75,12 +75,17 @@ class VisionOperation:
             return None  # of a single channel OpenCV drops the axis, or not
         return _RULES[self.function](first, given)
 
-    def on_host(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def on_host(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
         """Let OpenCV compute it."""
         return original(self.function)(*args, **kwargs)
 
     def on_device(
-        self, device: Device, options: Options | None, args: Sequence[Any], kwargs: dict[str, Any]
+        self,
+        device: Device,
+        options: Options | None,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        /,
     ) -> Any:
         """Compute it by a kernel.
 
@@ -171,6 +176,12 @@ def _looked_up(first: Any, given: Mapping[str, Any]) -> Sequence[Result]:
     return ((first.shape, np.asarray(given["lut"]).dtype),)
 
 
+def _in_colours(first: Any, given: Mapping[str, Any]) -> Sequence[Result]:
+    colours = np.asarray(given["userColor"] if given["colormap"] is None else given["colormap"])
+    is_grey = colours.ndim == _PLANE_AXES or colours.shape[2:] == (1,)
+    return ((first.shape[:2] if is_grey else (*first.shape[:2], 3), np.dtype(np.uint8)),)
+
+
 def _of_depth(first: Any, given: Mapping[str, Any]) -> Sequence[Result] | None:
     dtype: Any = first.dtype if given["ddepth"] == -1 else _DEPTHS.get(given["ddepth"])
     return None if dtype is None else ((first.shape, dtype),)
@@ -196,16 +207,17 @@ def _plane_of_bytes(first: Any, _: Mapping[str, Any]) -> Sequence[Result]:
 
 
 def _merged(first: Any, _: Mapping[str, Any]) -> Sequence[Result] | None:
-    if not all(hasattr(each, "results") and each.ndim == 2 for each in first):
+    if not all(hasattr(each, "results") and each.ndim == _PLANE_AXES for each in first):
         return None
     count = len(first)
     shape = first[0].shape
     return ((shape if count == 1 else (*shape, count), first[0].dtype),)
 
 
-def _split(first: Any, _: Mapping[str, Any]) -> Sequence[Result]:
-    count = first.shape[2] if first.ndim == 3 else 1
-    return ((first.shape[:2], first.dtype),) * count
+def _split(first: Any, _: Mapping[str, Any]) -> Sequence[Result] | None:
+    if first.ndim == _PLANE_AXES:  # a tuple of one, where nothing else returns one
+        return None
+    return ((first.shape[:2], first.dtype),) * int(first.shape[2])
 
 
 def _plane(first: Any, _: Mapping[str, Any]) -> Sequence[Result]:
@@ -231,10 +243,11 @@ _CODES = _colour_codes()
 
 
 def _coloured(first: Any, given: Mapping[str, Any]) -> Sequence[Result] | None:
-    channels = given["dstCn"] or _CODES.get(given["code"])
-    if given["code"] not in _CODES:
+    known = _CODES.get(given["code"])
+    if known is None:
         return None
-    shape = first.shape[:2] if channels == 1 else (*first.shape[:2], channels)
+    channels: int = given["dstCn"] or known
+    shape: tuple[int, ...] = first.shape[:2] if channels == 1 else (*first.shape[:2], channels)
     return ((shape, first.dtype),)
 
 
@@ -247,7 +260,7 @@ _RULES: dict[str, Rule] = {
     "transpose": _turned,
     "rotate": _turned,
     "LUT": _looked_up,
-    "applyColorMap": lambda first, _: (((*first.shape[:2], 3), np.dtype(np.uint8)),),
+    "applyColorMap": _in_colours,
     "cvtColor": _coloured,
     "merge": _merged,
     "split": _split,

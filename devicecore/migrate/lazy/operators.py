@@ -1,0 +1,122 @@
+"""numpy's operators for what stands for an array: recorded where that can be, or done by numpy."""
+
+from __future__ import annotations
+
+import operator
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+class Operators:
+    """Has the operators of an array; what they mean for numbers is all numpy's."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment] # as arrays have none
+
+    if TYPE_CHECKING:
+
+        @property
+        def values(self) -> Array:
+            """The array on the host; from now on it is there."""
+            ...
+
+    def calculated(self, name: str, inputs: tuple[Any, ...]) -> Any:
+        """Return what a function of numpy gives; None if that is not recorded."""
+        raise NotImplementedError
+
+    def take_values_of(self, found: Any) -> bool:
+        """Become another array's values, as where numpy writes in place; return whether it can."""
+        raise NotImplementedError
+
+
+def hosted(value: Any) -> Any:
+    """Return a value with arrays of numpy in the place of those that stand for one."""
+    own = type(value)
+    if issubclass(own, Operators):
+        return value.values
+    if own is tuple or own is list:
+        found = own(map(hosted, value))
+        is_same = all(map(is_, found, value))
+        return value if is_same else found
+    if own is dict:
+        return dict(zip(value, hosted(tuple(value.values())), strict=True))
+    return value
+
+
+def _forward(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Operators, other: Any) -> Any:
+        found = self.calculated(name, (self, other))
+        return function(self.values, hosted(other)) if found is None else found
+
+    return method
+
+
+def _reflected(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Operators, other: Any) -> Any:
+        found = self.calculated(name, (other, self))
+        return function(hosted(other), self.values) if found is None else found
+
+    return method
+
+
+def _in_place(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Operators, other: Any) -> Any:
+        found = self.calculated(name, (self, other))
+        if found is not None and self.take_values_of(found):
+            return self
+        values = self.values
+        written = function(values, hosted(other))
+        return self if written is values else written
+
+    return method
+
+
+def _unary(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    def method(self: Operators) -> Any:
+        found = self.calculated(name, (self,))
+        return function(self.values) if found is None else found
+
+    return method
+
+
+# numpy's names where they are others than Python's.
+_NAMES = {
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "true_divide",
+    "neg": "negative",
+}
+_BINARY = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
+    *("lshift", "rshift", "and", "or", "xor"),
+)
+
+
+def _install() -> None:
+    for own in _BINARY:
+        function = getattr(operator, f"__{own}__")
+        name = _NAMES.get(own, own)
+        setattr(Operators, f"__{own}__", _forward(function, name))
+        setattr(Operators, f"__r{own}__", _reflected(function, name))
+        setattr(Operators, f"__i{own}__", _in_place(getattr(operator, f"__i{own}__"), name))
+    setattr(Operators, "__divmod__", _forward(divmod, "divmod"))  # noqa: B010 - as those above
+    setattr(Operators, "__rdivmod__", _reflected(divmod, "divmod"))  # noqa: B010
+    for own in ("eq", "ne", "lt", "le", "gt", "ge"):
+        name = f"__{own}__"
+        setattr(Operators, name, _forward(getattr(operator, name), own))
+    for own in ("neg", "pos", "abs", "invert"):
+        name = f"__{own}__"
+        setattr(Operators, name, _unary(getattr(operator, name), _NAMES.get(own, own)))
+    for kind in (int, float, complex):
+        setattr(Operators, f"__{kind.__name__}__", _unary(kind, kind.__name__))
+    setattr(Operators, "__index__", _unary(operator.index, "index"))  # noqa: B010
+
+
+_install()

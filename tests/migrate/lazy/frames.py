@@ -1,0 +1,37 @@
+"""For the tests of recorded frames: a function that a plan names, and what becomes of a call."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from devicecore.migrate import PipelineMigrator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SCOPED = {"device": "cpu", "kernel": "torch", "residency": "scoped"}
+
+
+def frame(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run a function; plans name this one."""
+    return function(*args, **kwargs)
+
+
+KEY = f"{__name__}:frame"
+
+
+@contextmanager
+def recorded(
+    plan: dict[str, Any] | None = None, **options: Any
+) -> Iterator[tuple[Callable[..., Any], PipelineMigrator]]:
+    """Yield what runs a function in a recorded frame, and the migrator."""
+    with PipelineMigrator({KEY: SCOPED} if plan is None else plan, **options) as migrator:
+        yield sys.modules[__name__].frame, migrator
+
+
+def row(migrator: PipelineMigrator, name: str = "frame") -> Any:
+    """Return the line of a report that is of a function."""
+    (found,) = [each for each in migrator.report().rows if each.path.endswith(name)]
+    return found
