@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # Names with what computes them: a module of ours and a function in it, by which they are called.
 COMPUTED: Final[Mapping[str, Mapping[str, str]]] = {
+    "PIL": {
+        "PIL.Image.Image.resize": "imaging.pillow:resize",
+    },
     "numpy": {
         "numpy.argsort": "arrays.reducing:argsort",
         "numpy.dot": "arrays.products:dot",
@@ -82,7 +85,7 @@ IN_FRAMES: Final = frozenset({"PIL", "librosa", "skimage"})
 
 Whoever names a frame means its images and sounds, and not every sum of numpy inside it."""
 
-MODULES: Final[Mapping[str, tuple[str, ...]]] = {}
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {"PIL": ("PIL.Image",)}
 """Modules below those packages that have such functions, and may be imported after them."""
 
 

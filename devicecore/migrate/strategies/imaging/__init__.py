@@ -1,0 +1,1 @@
+"""What computes pixels of other packages than OpenCV."""
