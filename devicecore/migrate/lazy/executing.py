@@ -63,16 +63,32 @@ def computed_together(
         The indices of the frames of each group, and a tensor for each of their values, with an axis
         for the frames.
     """
-    groups: defaultdict[Any, list[int]] = defaultdict(list)
-    programs = [list(in_order(roots)) for roots in frames]
-    for index, (nodes, roots) in enumerate(zip(programs, frames, strict=True)):
-        groups[_program(nodes, roots)].append(index)
+    alike: defaultdict[Any, list[int]] = defaultdict(list)
+    for index, roots in enumerate(frames):
+        alike[tuple([root.kind for root in roots])].append(index)
     found = []
     with without_modes(), torch.no_grad():
-        for members in groups.values():
-            columns = list(zip(*(programs[index] for index in members), strict=True))
-            wanted = [programs[members[0]].index(root) for root in frames[members[0]]]
-            found.append((members, _run(device, columns, wanted)))
+        for kinds, members in alike.items():
+            whole = None
+            if len(kinds) == 1:
+                whole = fused(device, [frames[index][0] for index in members])
+            found += _groups(device, frames, members) if whole is None else [(members, [whole])]
+    return found
+
+
+def _groups(
+    device: Device, frames: Sequence[Sequence[Node]], members: Sequence[int]
+) -> list[tuple[list[int], list[Tensor]]]:
+    """Return the values of frames that may differ in which of their inputs are the same one."""
+    groups: defaultdict[Any, list[int]] = defaultdict(list)
+    programs = {index: list(in_order(frames[index])) for index in members}
+    for index, nodes in programs.items():
+        groups[_program(nodes, frames[index])].append(index)
+    found = []
+    for same in groups.values():
+        columns = list(zip(*(programs[index] for index in same), strict=True))
+        wanted = [programs[same[0]].index(root) for root in frames[same[0]]]
+        found.append((same, _run(device, columns, wanted)))
     return found
 
 
@@ -117,10 +133,6 @@ def _run(device: Device, columns: Sequence[Sequence[Node]], wanted: Sequence[int
         columns: The same value of all frames, for each value.
         wanted: Which of these.
     """
-    if len(wanted) == 1:
-        whole = fused(device, columns[wanted[0]])
-        if whole is not None:
-            return [whole]
     places = {id(column[0]): place for place, column in enumerate(columns)}
     values: list[Any] = []
     for column in columns:

@@ -1,4 +1,4 @@
-"""Arrays of a program, kept as they are now: it may write into them before they are computed with."""
+"""Arrays of a program, kept as they are now: it may write into them before they are read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ def pinned(array: Array) -> Node:
     kind = getattr(torch, array.dtype.name, None)
     if kind is None or is_frozen(array):
         return copied(array)
-    copy: Array = torch.empty(array.shape, dtype=kind, pin_memory=True).numpy()
-    copy[...] = array
-    return source(copy)
+    copy = torch.empty(array.shape, dtype=kind, device="cpu", pin_memory=True)
+    if min(array.strides, default=0) < 0:
+        copy.numpy()[...] = array
+    else:
+        copy.copy_(torch.from_numpy(array))  # torch copies by several threads
+    return source(copy.numpy())
 
 
 def is_frozen(array: Array) -> bool:

@@ -197,8 +197,7 @@ class DeviceLoader:
                 self._batches += 1
                 is_due = self._verify and self._batches % self._verify == 0
                 if not is_due or self._is_right(frames, found, together=together):
-                    moved = sum(_bytes(node) for frame in frames for node in in_order(frame))
-                    moved = 0 if self.device.reads_host_memory else moved
+                    moved = 0 if self.device.reads_host_memory else _given(frames)
                     self._tally.migrated(time.perf_counter() - start, moved)
                     return found
                 reason = self._off
@@ -230,6 +229,8 @@ class DeviceLoader:
 
     def _shared(self, frames: Sequence[Sequence[Node]]) -> set[Piece]:
         """Return the shared memory that values are in; a card may copy from it by itself."""
+        if not self._loader.num_workers:
+            return set()
         nodes = (node for frame in frames for node in in_order(frame))
         pieces = {node.piece for node in nodes if isinstance(node, Shared)}
         for piece in pieces:
@@ -290,8 +291,16 @@ def _by_originals(frames: Sequence[Sequence[Node]], *, together: bool) -> list[t
     return [torch.stack(column) for column in zip(*rows, strict=True)]
 
 
-def _bytes(node: Node) -> int:
-    return 0 if node.host is None else node.host.nbytes
+def _given(frames: Sequence[Sequence[Node]]) -> int:
+    """Return the bytes of the arrays that values are computed from."""
+    found = 0
+    for frame in frames:
+        node = frame[0]
+        while len(frame) == 1 and len(node.inputs) == 1:  # most do one thing after the other
+            (node,) = node.inputs
+        used = in_order(frame) if node.inputs or len(frame) > 1 else (node,)
+        found += sum(each.host.nbytes for each in used if each.host is not None)
+    return found
 
 
 def _walk(batch: Any, replace: Callable[[Any], Any]) -> Any:
