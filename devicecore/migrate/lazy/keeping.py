@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy as np
 from devicecore.migrate.lazy.nodes import Node, source
 
 Array = np.ndarray[Any, Any]
+
+# What else an array may be a view of that stays as it is; a tensor's memory, for one, does not.
+_FIXED = (bytes, mmap)
 
 
 def copied(array: Array) -> Node:
@@ -38,14 +42,19 @@ def is_frozen(array: Array) -> bool:
         if held.flags.writeable:
             return False
         held = held.base
-    return True
+    return held is None or isinstance(held, _FIXED)
 
 
 def _frozen(array: Array) -> Node | None:
     """Return the values of an array that stay as they are where they lie."""
     if not is_frozen(array) or min(array.strides, default=0) < 0:
         return None
-    return source(np.asarray(_Lender(array)))
+    return source(readable(array))
+
+
+def readable(array: Array) -> Array:
+    """Return a read-only array in the same memory, as one that torch takes without a warning."""
+    return np.asarray(_Lender(array))
 
 
 class _Lender:

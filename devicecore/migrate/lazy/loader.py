@@ -16,6 +16,7 @@ from devicecore.ledger import default_ledger
 from devicecore.migrate.judging import keeps
 from devicecore.migrate.lazy import executing
 from devicecore.migrate.lazy.arena import PIECES, Piece, Shared
+from devicecore.migrate.lazy.held import Held
 from devicecore.migrate.lazy.lifting import Samples, Value, Values
 from devicecore.migrate.lazy.loading import Loading, Recorded, RecordedStream
 from devicecore.migrate.lazy.nodes import in_order, on_host
@@ -108,7 +109,9 @@ class DeviceLoader:
         self._batches = 0
         self._off = ""
         self._pieces: dict[str, Piece] = {}
-        self._loading = Loading(self.plan, registry, collate_fn, pins=self._is_cuda)
+        self._loading = Loading(
+            self.plan, registry, collate_fn, held=Held(dataset), pins=self._is_cuda
+        )
         is_stream = isinstance(dataset, IterableDataset)
         recorded = (RecordedStream if is_stream else Recorded)(dataset, self._loading)
         self._loader: DataLoader[Any] = DataLoader(

@@ -18,8 +18,12 @@ from devicecore.migrate.lazy.nodes import source
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from devicecore.migrate.lazy.held import Held
+    from devicecore.migrate.lazy.nodes import Node
     from devicecore.migrate.plan import OptimizationPlan
     from devicecore.migrate.registry import StrategyRegistry
+
+    Array = np.ndarray[Any, Any]
 
 
 class Loading:
@@ -31,6 +35,7 @@ class Loading:
         plan: What is recorded.
         registry: How functions are computed.
         collate_fn: What puts samples together; None for torch's own.
+        held: The arrays that workers need not send.
         pins: Whether arrays are kept in page-locked memory if they stay in this process.
     """
 
@@ -40,28 +45,36 @@ class Loading:
         registry: StrategyRegistry | None,
         collate_fn: Callable[[list[Any]], Any] | None,
         *,
+        held: Held,
         pins: bool,
     ) -> None:
         self._plan = plan
         self._registry = registry
         self._collate_fn = collate_fn
         self._pins = pins
+        self._held: Held | None = held
         self._lifter: Lifter | None = None
         self._arena: Arena | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_lifter": None, "_arena": None}
+        return self.__dict__ | {"_held": None, "_lifter": None, "_arena": None}
 
     @property
     def lifter(self) -> Lifter:
         """What records samples in this process; in a worker it is active from now on."""
         if get_worker_info() is not None and self._arena is None:
             self._arena = Arena()
-            self._lifter = Lifter(self._plan, self._registry, self._arena.keep)
+            self._lifter = Lifter(self._plan, self._registry, self._keep)
             self._lifter.activate()
         elif self._lifter is None:
             self._lifter = Lifter(self._plan, self._registry, pinned if self._pins else copied)
         return self._lifter
+
+    def _keep(self, array: Array) -> Node:
+        """Return the values of an array, as the process that has the loader can read them."""
+        assert self._arena is not None
+        found = None if self._held is None else self._held.node(array)
+        return self._arena.keep(array) if found is None else found
 
     def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool = False) -> Any:
         """Return a sample with a `Value` in the place of each array that was only recorded.

@@ -129,6 +129,10 @@ class Kind:
         args = [_filled(each, values) for each in self.args]
         return args, {name: _filled(each, values) for name, each in self.kwargs.items()}
 
+    def __reduce__(self) -> Any:  # all that are sent together have it once
+        given = (self.operation, self.args, self.kwargs, self.inputs, self.options)
+        return (_again, given) if self.inputs else (_of_arrays, self.results[0])
+
     def __repr__(self) -> str:
         name = "an array" if self.operation is None else self.operation.name
         return f"<{name} of {self.inputs}>" if self.inputs else f"<{name}>"
@@ -155,10 +159,9 @@ class Node:
         self.there: Any = None
 
     def __reduce__(self) -> Any:
-        kind = self.kind
-        if kind.operation is None:
+        if self.kind.operation is None:
             return source, (self.host,)
-        return _again, (kind.operation, kind.args, kind.kwargs, self.inputs, kind.options)
+        return Node, (self.kind, self.inputs)
 
 
 _UNKNOWN: Final = object()
@@ -197,12 +200,15 @@ _kinds = _Kinds()
 
 def source(array: Array) -> Node:
     """Return the value that an array is; nobody may write into it any more."""
-    shape, dtype = array.shape, array.dtype
-    found = _kinds.find(
-        (shape, dtype), lambda: Kind(None, (), {}, (), ((shape, dtype),), options=None)
-    )
+    return Node(_of_arrays(array.shape, array.dtype), (), array)
+
+
+def _of_arrays(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Kind:
+    """Return the kind of arrays that a program had."""
+    result = (shape, dtype)
+    found = _kinds.find(result, lambda: Kind(None, (), {}, (), (result,), options=None))
     assert found is not None
-    return Node(found, (), array)
+    return found
 
 
 def called(
@@ -221,7 +227,18 @@ def called(
         inputs: The values.
         options: What the plan says of such calls.
     """
-    kinds = tuple([node.kind for node in inputs])
+    kind = _of_calls(operation, args, kwargs, tuple([node.kind for node in inputs]), options)
+    return None if kind is None else Node(kind, tuple(inputs))
+
+
+def _of_calls(
+    operation: Operation,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    kinds: tuple[Kind, ...],
+    options: Options | None,
+) -> Kind | None:
+    """Return the kind of calls of the same operation, of values of the same kinds."""
 
     def make() -> Kind | None:
         given = [_filled(each, kinds) for each in args]
@@ -238,8 +255,7 @@ def called(
         hash(key)
     except TypeError:  # an argument of some other class: nobody knows what it may do
         return None
-    kind = _kinds.find(key, make)
-    return None if kind is None else Node(kind, tuple(inputs))
+    return _kinds.find(key, make)
 
 
 @frozen
@@ -285,10 +301,10 @@ def _again(
     operation: Operation,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    inputs: tuple[Node, ...],
+    kinds: tuple[Kind, ...],
     options: Options | None,
-) -> Node:
-    found = called(operation, args, kwargs, inputs, options)
+) -> Kind:
+    found = _of_calls(operation, args, kwargs, kinds, options)
     if found is None:
         msg = f"another process has recorded a call of {operation.name} that cannot be here"
         raise ValueError(msg)
