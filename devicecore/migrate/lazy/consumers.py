@@ -39,6 +39,12 @@ def _equalized(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     return applied(original, args, kwargs)
 
 
+def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from devicecore.migrate.lazy.drawing import drawn
+
+    return drawn(original, args, kwargs)
+
+
 _OWN: Mapping[str, Handler] = {
     "numpy.ascontiguousarray": _contiguous,
     "torch.from_numpy": by_host,
@@ -46,6 +52,9 @@ _OWN: Mapping[str, Handler] = {
     "torch.tensor": by_host,
     "cv2.CLAHE.apply": _equalized,
     "PIL.Image.fromarray": by_host,
+    "cv2.randShuffle": _drawn,
+    "cv2.randn": _drawn,
+    "cv2.randu": _drawn,
 }
 
 

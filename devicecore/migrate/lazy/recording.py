@@ -38,6 +38,7 @@ class Recording:
     Attributes:
         calls: How many calls were recorded.
         device: Where the frame is computed; None where it is only recorded.
+        drawn: What OpenCV's own random numbers were.
         is_over: Whether it has ended, so that no more calls are recorded.
         options: What the plan says of the frame.
     """
@@ -50,6 +51,7 @@ class Recording:
         options: Options | None = None,
     ) -> None:
         self.calls: int = 0
+        self.drawn: list[Array] = []
         self.is_over: bool = False
         self.device: Device | None = device
         self.options: Options | None = options

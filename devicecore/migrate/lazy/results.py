@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from operator import is_
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from devicecore.migrate.lazy.device_array import DeviceArray
@@ -81,6 +82,9 @@ def _put_deep(value: Any, depth: int, seen: set[int]) -> Any:
     if type(value) is DeviceArray:
         return value.values
     if depth == 0 or id(value) in seen or type(value).__module__ in _FOREIGN:
+        return value
+    if type(value) is MethodType:
+        _put_deep(value.__self__, depth - 1, seen)
         return value
     if isinstance(value, tuple):
         members = [_put_deep(each, depth - 1, seen) for each in tuple.__iter__(value)]

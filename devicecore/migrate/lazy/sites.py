@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from attrs import frozen
 
 from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import OPEN, RECORDING, current
+from devicecore.migrate.lazy.drawing import AGAIN
 from devicecore.migrate.lazy.frame import Frame
 from devicecore.migrate.lazy.results import kept_of, on_arrays, returned
 from devicecore.migrate.lazy.saved import Saved
@@ -77,7 +79,11 @@ class FrameSite(Site):
             frame.recording.is_over = True
             OPEN.discard(frame)
             RECORDING.reset(token)
-        return self._anew(reason, saved, original, args, kwargs)
+        token = AGAIN.set(deque(frame.recording.drawn))
+        try:
+            return self._anew(reason, saved, original, args, kwargs)
+        finally:
+            AGAIN.reset(token)
 
     def _may_be_ours(self, error: Exception, recording: Recording) -> bool:
         """Return whether the frame may have failed because arrays were not numpy's."""
