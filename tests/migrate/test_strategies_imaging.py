@@ -178,3 +178,59 @@ def test_pillow_may_be_imported_later(write: Callable[..., None], tmp_path: Any)
         cwd=tmp_path,
     )
     assert "PIL.Image:Image/resize" in done.stdout, done.stderr
+
+
+# --- scikit-image ---------------------------------------------------------------------------------
+
+
+def warps() -> Strategies:
+    module = pytest.importorskip("skimage.transform._warps")
+    return Strategies(module, "skimage.transform._warps")
+
+
+@pytest.mark.parametrize("dtype", ["B", "h", "i", "f", "d"])
+@pytest.mark.parametrize("mode", ["reflect", "edge", "symmetric"])
+def test_sizes_of_arrays(dtype: str, mode: str) -> None:
+    values = np.random.default_rng(0).uniform(0, 1 if dtype in "fd" else 99, (40, 31, 3))
+    values = values.astype(dtype)
+    orders = (None, 1) if mode == "symmetric" else (None, 1, 2, 3)
+    for shape, order in product(((20, 50), [50, 10, 2]), orders):
+        warps().check("resize", values, shape, order, mode)
+    warps().check("resize", values[::-1, ::2], (50, 45, 3), mode=mode, clip=False)
+    warps().check("resize", values, (7, 33), mode=mode, anti_aliasing=False)
+    warps().check("resize", values[..., 0], (20, 30), preserve_range=True, mode=mode)
+    warps().check("resize", values, (40, 31), mode=mode)
+
+
+def test_photographs_as_arrays() -> None:
+    skimage = pytest.importorskip("skimage.data")
+    warps().check("resize", skimage.astronaut(), (224, 224))
+
+
+def test_what_is_left_to_scikit_image() -> None:
+    values = np.random.default_rng(0).uniform(0, 1, (40, 31, 3))
+    warps().refuse("the mode is 'constant'", "resize", values, (20, 20), mode="constant")
+    warps().refuse("the order is 0", "resize", values, (20, 20), 0)
+    warps().refuse("the order is 2", "resize", values, (20, 20), 2, "symmetric")
+    warps().refuse("the blur is given", "resize", values, (20, 20), anti_aliasing_sigma=1)
+    warps().refuse("other axes", "resize", values, (20, 20, 3, 1))
+    warps().refuse("the shape is", "resize", values, (20.5, 20))
+    warps().refuse("cval is given", "resize", values, (20, 20), cval=1)
+    warps().refuse("infinities or NaNs", "resize", values * np.nan, (9, 9))
+    warps().refuse("it is no image", "resize", values > 0, (20, 20))
+    warps().refuse("an axis is too long", "resize", values, (5000, 20))
+
+
+def test_scikit_images_own_name_and_what_calls_it() -> None:
+    transform = pytest.importorskip("skimage.transform")
+    values = np.random.default_rng(0).uniform(0, 1, (40, 31))
+    expected = transform.resize(values, (20, 20)), transform.rescale(values, 0.5)
+    plan = {"device": "cpu", "kernel": "torch", "accept": "tolerance"}
+    names = ("skimage.transform.resize", "skimage.transform.rescale")
+    with PipelineMigrator(dict.fromkeys(names, plan), verify=1) as migrator:
+        found = transform.resize(values, (20, 20)), transform.rescale(values, 0.5)
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-12)
+    np.testing.assert_allclose(found[1], expected[1], atol=1e-12)
+    rows = {row.path: row.migrated for row in migrator.report().rows}
+    inner = "skimage.transform._warps:resize"
+    assert rows[inner] == rows[f"skimage.transform._warps:rescale/{inner}"] == 1

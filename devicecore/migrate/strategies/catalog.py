@@ -18,6 +18,16 @@ COMPUTED: Final[Mapping[str, Mapping[str, str]]] = {
     "PIL": {
         "PIL.Image.Image.resize": "imaging.pillow:resize",
     },
+    "librosa": {
+        "librosa.core.audio.resample": "audio.sounds:resample",
+        "librosa.core.spectrum.amplitude_to_db": "audio.sounds:amplitude_to_db",
+        "librosa.core.spectrum.istft": "audio.sounds:istft",
+        "librosa.core.spectrum.power_to_db": "audio.sounds:power_to_db",
+        "librosa.core.spectrum.stft": "audio.sounds:stft",
+        "librosa.effects.preemphasis": "audio.sounds:preemphasis",
+        "librosa.feature.spectral.melspectrogram": "audio.sounds:melspectrogram",
+        "librosa.feature.spectral.mfcc": "audio.sounds:mfcc",
+    },
     "numpy": {
         "numpy.argsort": "arrays.reducing:argsort",
         "numpy.dot": "arrays.products:dot",
@@ -63,10 +73,29 @@ COMPUTED: Final[Mapping[str, Mapping[str, str]]] = {
         "scipy.spatial.distance.cdist": "text.distances:cdist",
         "scipy.spatial.distance.pdist": "text.distances:pdist",
     },
+    "skimage": {
+        "skimage.transform._warps.resize": "imaging.scikit:resize",
+    },
     "sklearn": {
         "sklearn.metrics.pairwise.cosine_similarity": "text.distances:cosine_similarity",
     },
 }
+
+_MOVES: Final = ("crop", "hflip", "pad", "vflip")
+_CHANGES: Final = (
+    "adjust_brightness", "adjust_contrast", "adjust_hue", "adjust_saturation", "affine",
+    "gaussian_blur", "normalize", "perspective", "resize", "resized_crop", "rotate",
+)  # fmt: skip
+
+
+def _of_torchvision(*modules: str) -> dict[str, Exactness]:
+    """Return its functions: those that only move pixels, and those that compute others."""
+    found: dict[str, Exactness] = {}
+    for module in modules:
+        found |= {f"torchvision.{module}.{name}": "exact" for name in _MOVES}
+        found |= {f"torchvision.{module}.{name}": "close" for name in _CHANGES}
+    return found
+
 
 # Functions that take tensors themselves, with what is promised of them on another device.
 MOVED: Final[Mapping[str, Mapping[str, Exactness]]] = {
@@ -76,6 +105,17 @@ MOVED: Final[Mapping[str, Mapping[str, Exactness]]] = {
         "torch.nn.utils.rnn.pad_sequence": "exact",
         "torch.utils.data.default_collate": "exact",
     },
+    "torchaudio": {
+        # Convolutions of cards may be in less than single precision, whatever products are in.
+        "torchaudio.functional.amplitude_to_DB": "tolerance",
+        "torchaudio.functional.compute_deltas": "close",
+        "torchaudio.functional.fftconvolve": "tolerance",
+        "torchaudio.functional.inverse_spectrogram": "tolerance",
+        "torchaudio.functional.preemphasis": "tolerance",
+        "torchaudio.functional.resample": "close",
+        "torchaudio.functional.spectrogram": "tolerance",
+    },
+    "torchvision": _of_torchvision("transforms.functional", "transforms.v2.functional"),
 }
 # Of those what puts its results into shared memory if a worker of a loader calls it.
 _NOT_IN_WORKERS: Final = frozenset({"torch.utils.data.default_collate"})
@@ -85,7 +125,17 @@ IN_FRAMES: Final = frozenset({"PIL", "librosa", "skimage"})
 
 Whoever names a frame means its images and sounds, and not every sum of numpy inside it."""
 
-MODULES: Final[Mapping[str, tuple[str, ...]]] = {"PIL": ("PIL.Image",)}
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "PIL": ("PIL.Image",),
+    # librosa loads what it has only when that is asked for.
+    "librosa": (
+        "librosa.core.audio",
+        "librosa.core.spectrum",
+        "librosa.effects",
+        "librosa.feature.spectral",
+    ),
+    "skimage": ("skimage.transform._warps",),
+}
 """Modules below those packages that have such functions, and may be imported after them."""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import torch
 
+from devicecore.migrate.strategies.arithmetic.extending import EXTENSIONS, is_reached, overlapped
 from devicecore.migrate.strategies.arithmetic.tensors import (
     as_floats,
     real_inverse,
@@ -77,7 +78,7 @@ def stft(
 ) -> Any:
     """Compute `scipy.signal.stft`."""
     call.need(scaling in _SCALINGS, f"the scaling is {scaling!r}")
-    call.need(boundary in _EXTENSIONS, f"the boundary is {boundary!r}")
+    call.need(boundary in EXTENSIONS, f"the boundary is {boundary!r}")
     signal, number = _signal(call, x, axis, is_onesided=return_onesided)
     parts = _parts(call, window, nperseg, noverlap, nfft, signal.shape[number])
     half = parts.length // 2 if boundary else 0
@@ -86,7 +87,7 @@ def stft(
     call.promise("tolerance")
     values = as_floats(call.tensor(signal)).movedim(number, -1)
     if half:
-        values = _EXTENSIONS[boundary](values, half)
+        values = EXTENSIONS[boundary](values, half)
     if padded:
         short = (-(values.shape[-1] - parts.length) % parts.step) % parts.length
         values = torch.nn.functional.pad(values, (0, short))
@@ -183,31 +184,6 @@ def _found(
     return frequencies, times, to_array(result.movedim(-1, axis - 1 if axis < 0 else axis))
 
 
-def _even(values: Any, count: int) -> Any:
-    ends = values[..., 1 : count + 1].flip(-1), values[..., -(count + 1) : -1].flip(-1)
-    return torch.cat((ends[0], values, ends[1]), -1)
-
-
-def _odd(values: Any, count: int) -> Any:
-    ends = values[..., 1 : count + 1].flip(-1), values[..., -(count + 1) : -1].flip(-1)
-    first, last = values[..., :1], values[..., -1:]
-    return torch.cat((2 * first - ends[0], values, 2 * last - ends[1]), -1)
-
-
-def _constant(values: Any, count: int) -> Any:
-    wide = (*values.shape[:-1], count)
-    return torch.cat((values[..., :1].expand(wide), values, values[..., -1:].expand(wide)), -1)
-
-
-def _zeros(values: Any, count: int) -> Any:
-    return torch.nn.functional.pad(values, (count, count))
-
-
-_EXTENSIONS: Final[dict[Any, Any]] = {
-    "even": _even, "odd": _odd, "constant": _constant, "zeros": _zeros, None: None,
-}  # fmt: skip
-
-
 def istft(
     call: Call,
     Zxx: Any,
@@ -256,26 +232,15 @@ def _joined(
         pieces = torch.fft.ifft(spectra, n=parts.transformed, dim=-2)
     window = call.tensor(weights)
     pieces = pieces[..., : parts.length, :] * window[:, None]
-    signal = _overlapped(pieces, parts)
+    signal = overlapped(pieces, parts.step)
     squares = (window**2)[:, None].expand(-1, pieces.shape[-1])
-    norm = _overlapped(squares, parts)
+    norm = overlapped(squares, parts.step)
     if has_ends:
         half = parts.length // 2
         signal, norm = signal[..., half:-half], norm[..., half:-half]
     call.need((norm > _TINY).all(), "the windows leave gaps, of which scipy warns")
+    call.need(is_reached(norm), "hardly a window reaches some values")
     return signal / norm
-
-
-def _overlapped(pieces: Any, parts: _Parts) -> Any:
-    """Return the sum of pieces, ``(…, length, number)``, each a step behind the one before."""
-    if pieces.is_complex():
-        return torch.complex(*(_overlapped(each, parts) for each in (pieces.real, pieces.imag)))
-    length = parts.length + (pieces.shape[-1] - 1) * parts.step
-    folded = torch.nn.functional.fold(
-        pieces.reshape(-1, *pieces.shape[-2:]), (1, length), (1, parts.length),
-        stride=(1, parts.step),
-    )  # fmt: skip
-    return folded.reshape(*pieces.shape[:-2], length)
 
 
 def detrend(

@@ -1,0 +1,142 @@
+"""Functions of other packages on a real CUDA card: what the packages themselves return."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devicecore.device_factory import default_registry
+from devicecore.resolution import resolve
+from tests.migrate.comparing import Strategies
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.hardware
+
+
+@pytest.fixture(autouse=True)
+def card() -> Any:
+    registry = default_registry()
+    found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
+    if not found.is_live:
+        pytest.skip(f"CUDA for torch is {found.state}: {found.reason}")
+    return resolve("cuda:0", framework="torch").device
+
+
+def noise(*shape: int, dtype: str = "d") -> Any:
+    values = np.random.default_rng(0).standard_normal((2, *shape)) * 3
+    return (values[0] + 1j * values[1] if dtype in "FD" else values[0]).astype(dtype)
+
+
+def of(name: str, card: Any, **how: Any) -> Strategies:
+    """Return the strategies of a module, or skip where it is not installed."""
+    return Strategies(pytest.importorskip(name), name, device=card, scale=100, **how)
+
+
+@pytest.mark.parametrize("dtype", "fdFD")
+def test_signals(dtype: str, card: Any) -> None:
+    near = of("scipy.signal", card)
+    x, y = noise(3, 4000, dtype=dtype), noise(3, 200, dtype=dtype)
+    sums = Strategies(near.owner, near.name, device=card, scale=5000)
+    for name in ("convolve", "correlate", "fftconvolve", "oaconvolve"):
+        sums.check(name, x, y, "same")
+    near.check("lfilter", y[0], [1.0], x)
+    for count in (1000, 1001, 8000):
+        near.check("resample", x, count, axis=1)
+    near.check("resample_poly", x, 160, 441, axis=-1)
+    near.check("upfirdn", y[0], x, 3, 2)
+    is_real = dtype in "fd"
+    near.check("stft", x, return_onesided=is_real)
+    near.check("spectrogram", x, return_onesided=is_real)
+    spectra = near.function("stft")(x, window="hamming", return_onesided=is_real)[2]
+    near.check("istft", spectra, window="hamming", input_onesided=is_real)
+    near.check("istft", spectra * 1j, window="hamming", input_onesided=is_real)
+    near.check("detrend", x, bp=[1000])
+    if is_real:
+        near.check("hilbert", x)
+
+
+def test_sums_of_integers(card: Any) -> None:
+    exact = of("scipy.signal", card, accept="exact")
+    x = np.random.default_rng(0).integers(-1000, 1000, (4000,))
+    exact.check("convolve", x, x[:300])
+
+
+def test_distances(card: Any) -> None:
+    near = of("scipy.spatial.distance", card)
+    one, two = noise(200, 64), noise(100, 64)
+    for metric in (
+        "braycurtis", "canberra", "chebyshev", "cityblock", "correlation", "cosine", "euclidean",
+        "hamming", "minkowski", "seuclidean", "sqeuclidean",
+    ):  # fmt: skip
+        near.check("cdist", one, two, metric)
+        near.check("pdist", two, metric)
+    for metric in ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"):
+        near.check("cdist", one > 0, two > 0, metric)
+
+
+@pytest.mark.parametrize("dtype", "fdFD")
+def test_arrays(dtype: str, card: Any) -> None:
+    near = of("numpy", card)
+    one, two = noise(5, 60, 70, dtype=dtype), noise(5, 70, 30, dtype=dtype)
+    near.check("matmul", one, two)
+    near.check("tensordot", one, two, ([0, -1], [0, 1]))
+    near.check("einsum", "bij,bjk->bik", one, two)
+    square = noise(4, 9, 9, dtype=dtype) + 9 * np.eye(9, dtype=dtype)
+    near.check("linalg.inv", square)
+    near.check("linalg.solve", square[0], square[1])
+    near.check("linalg.svd", one[0], compute_uv=False)
+    near.check("linalg.norm", one, axis=1)
+    for name in ("sum", "mean", *(("var", "std") if dtype in "fd" else ())):
+        near.check(name, one, (0, 2))
+    for name in ("fft", "ifft", "irfft", "fft2", "fftn"):
+        near.check(f"fft.{name}", one)
+
+
+@pytest.mark.parametrize("dtype", "fdilhbB")
+def test_orders(dtype: str, card: Any) -> None:
+    exact = of("numpy", card, accept="exact")
+    values = noise(5, 600).astype(dtype) + np.zeros((), dtype)
+    exact.check("sort", values)
+    exact.check("argsort", values, 0, kind="stable")
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_sizes_of_pillow(kind: int, card: Any) -> None:
+    image = pytest.importorskip("PIL.Image")
+    exact = Strategies(image, "PIL.Image", device=card, accept="exact")
+    for mode, bands in (("L", 1), ("RGB", 3), ("RGBA", 4)):
+        values = np.random.default_rng(0).integers(0, 256, 400 * 300 * bands).astype(np.uint8)
+        given = image.frombytes(mode, (400, 300), values.tobytes())
+        for size in ((224, 224), (500, 31), (30, 500)):
+            found = exact.compute("Image.resize", given, size, kind)
+            assert found.tobytes() == given.resize(size, kind).tobytes()
+
+
+def test_sizes_of_scikit_image(card: Any) -> None:
+    near = of("skimage.transform._warps", card)
+    near.check("resize", noise(90, 80, 3) / 9, (64, 100))
+
+
+def test_tensors_come_back(card: Any) -> None:
+    rows = [torch.arange(count) for count in (3, 1, 2)]
+    of("torch.nn.utils.rnn", card, accept="exact").check("pad_sequence", rows, batch_first=True)
+    one, two = torch.randn(50, 3), torch.randn(50, 3)
+    of("torch.nn.functional", card).check("cosine_similarity", one, two)
+
+
+@pytest.mark.parametrize("module", ["transforms.functional", "transforms.v2.functional"])
+def test_functions_of_torchvision(module: str, card: Any) -> None:
+    pytest.importorskip("torchvision")
+    importlib.import_module(f"torchvision.{module}")
+    exact = of(f"torchvision.{module}", card, accept="exact")
+    image = torch.randint(0, 256, (3, 40, 30)).byte()
+    exact.check("hflip", image)
+    exact.check("pad", image, [1, 2])
+    exact.check("crop", image, 3, 4, 10, 11)
+    close = of(f"torchvision.{module}", card, accept="close", rounding=0.05)
+    close.check("resize", image.float(), [20, 20], antialias=True)
+    close.check("normalize", image.float(), [0.5] * 3, [0.2] * 3)
