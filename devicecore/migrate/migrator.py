@@ -89,7 +89,7 @@ class PipelineMigrator:
             plan if isinstance(plan, OptimizationPlan) else OptimizationPlan.load(plan)
         )
         self.registry: StrategyRegistry = registry or default_strategies()
-        self._records = any(entry.options.residency == "scoped" for entry in self.plan.entries)
+        self._records = self._has_recorded_frames()
         self._allowed = tuple(allow_imports)
         self._tracker = SparseContextTracker()
         inside_kernels = functools.partial(self._tracker.inside, KERNEL)
@@ -179,6 +179,9 @@ class PipelineMigrator:
             TypeError: It is an asynchronous generator function, which may never be closed.
         """
         return cast("Function", self._decorated(function))
+
+    def _has_recorded_frames(self) -> bool:
+        return any(entry.options.residency == "scoped" for entry in self.plan.entries)
 
     def _decorated(self, function: Any) -> Any:
         if inspect.isasyncgenfunction(function):

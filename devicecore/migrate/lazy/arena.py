@@ -120,7 +120,8 @@ class Arena:
                 return piece
         self._pieces = [each for each in self._pieces if not each.is_free]
         # As torch's own collation makes memory for a batch in a worker.
-        storage: Any = torch.UntypedStorage._new_shared(self._wanted, device="cpu")  # noqa: SLF001
+        made: Any = torch.UntypedStorage
+        storage = made._new_shared(self._wanted, device="cpu")  # noqa: SLF001
         memory = torch.empty(0, dtype=torch.uint8).set_(storage)
         piece = Piece(uuid.uuid4().hex, memory)
         piece.take()

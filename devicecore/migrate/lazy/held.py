@@ -1,4 +1,4 @@
-"""Read-only arrays that a dataset has: forked workers have the same ones, and need not send them."""
+"""Arrays of a dataset that do not change: forked workers have the same, and need not send them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ _CONTAINERS = (list, tuple)
 
 
 class Held:
-    """The read-only arrays of a dataset, which stay where they are as long as this is there.
+    """The arrays of a dataset that do not change, which stay where they are as long as this does.
 
     Args:
         dataset: The dataset.
+        is_immutable: Whether that are all of them, and not only those that are read-only.
     """
 
-    def __init__(self, dataset: Any) -> None:
-        found = {_start(each): each for each in _arrays(dataset) if _is_fixed(each)}
+    def __init__(self, dataset: Any, *, is_immutable: bool = False) -> None:
+        self._is_immutable = is_immutable
+        found = {_start(each): each for each in _arrays(dataset) if self._is_fixed(each)}
         self.name: Final = uuid.uuid4().hex
         self._starts = sorted(found)
         self._arrays = [found[start] for start in self._starts]
@@ -38,7 +40,7 @@ class Held:
 
     def node(self, array: Array) -> HeldNode | None:
         """Return the value of an array that lies in one of these; None if it does not."""
-        if not _is_fixed(array):
+        if not self._is_fixed(array):
             return None
         start = _start(array)
         index = bisect_right(self._starts, start) - 1
@@ -49,9 +51,11 @@ class Held:
             return None
         return HeldNode(self, index, offset, array.shape, array.dtype)
 
-    def view(
-        self, index: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> Array:
+    def _is_fixed(self, array: Array) -> bool:
+        is_whole = array.flags.c_contiguous and not array.dtype.hasobject
+        return is_whole and (self._is_immutable or is_frozen(array))
+
+    def view(self, index: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Return the array that lies in one of these."""
         whole = readable(self._arrays[index]).reshape(-1).view(np.uint8)
         return np.ndarray(shape, dtype, whole, offset)
@@ -91,10 +95,6 @@ def _again(name: str, *place: Any) -> HeldNode:
 def _start(array: Array) -> int:
     address: int = array.__array_interface__["data"][0]
     return address
-
-
-def _is_fixed(array: Array) -> bool:
-    return is_frozen(array) and array.flags.c_contiguous and not array.dtype.hasobject
 
 
 def _arrays(dataset: Any) -> Iterator[Array]:

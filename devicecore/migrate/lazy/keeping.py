@@ -35,6 +35,11 @@ def pinned(array: Array) -> Node:
     return source(copy.numpy())
 
 
+def referred(array: Array) -> Node:
+    """Return the values of an array that the program promises not to change."""
+    return source(array if array.flags.writeable else readable(array))
+
+
 def is_frozen(array: Array) -> bool:
     """Return whether numpy lets nobody write into an array, nor into one that it is a view of."""
     held: Any = array

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import field, frozen
 
-from devicecore.migrate.guard import limit_threads
 from devicecore.migrate.lazy.current import RECORDING
 from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.nodes import on_host
@@ -24,7 +23,7 @@ from devicecore.migrate.migrator import PipelineMigrator
 from devicecore.migrate.report import Tally
 from devicecore.migrate.site import Site
 from devicecore.migrate.strategy import MoveInputStrategy
-from devicecore.migrate.values import replaced
+from devicecore.migrate.values import pixels_among, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +56,9 @@ class LiftedSite(Site):
         recording = RECORDING.get()
         if recording is None or self.strategy.runs_original:
             return original(*args, **kwargs)
-        if self.operation is not None:
+        wanted = self.options.min_pixels
+        is_large = not wanted or pixels_among(args, kwargs) >= wanted
+        if self.operation is not None and is_large:
             result = recording.record(self.operation, args, kwargs, self.options)
             if result is not None:
                 return result
@@ -80,7 +81,6 @@ class Lifter(PipelineMigrator):
         keep: Callable[[Array], Node],
     ) -> None:
         super().__init__(plan, registry)
-        self._records = True
         self._keep = keep
         self._refused = 0
 
@@ -92,7 +92,6 @@ class Lifter(PipelineMigrator):
             index: Which.
             repeats: Whether it can be loaded anew if it cannot be recorded.
         """
-        limit_threads()
         if self._refused >= _MOST_REFUSED:
             return load(index)
         saved = Saved((load, index), {})
@@ -120,6 +119,9 @@ class Lifter(PipelineMigrator):
             "a sample could not be recorded, %s: %s", words, reason
         )
         return found
+
+    def _has_recorded_frames(self) -> bool:
+        return True
 
     def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
         if strategy is not None and entry.options.kernel == "native":

@@ -17,6 +17,7 @@ from devicecore.migrate.judging import keeps
 from devicecore.migrate.lazy import executing
 from devicecore.migrate.lazy.arena import PIECES, Piece, Shared
 from devicecore.migrate.lazy.held import Held
+from devicecore.migrate.lazy.keeping import copied, pinned, referred
 from devicecore.migrate.lazy.lifting import Samples, Value, Values
 from devicecore.migrate.lazy.loading import Loading, Recorded, RecordedStream
 from devicecore.migrate.lazy.nodes import in_order, on_host
@@ -54,6 +55,9 @@ class DeviceLoader:
         registry: How functions are computed; None for `default_strategies`.
         strict: Whether an error takes the place of the host's answer.
         verify: Of how many batches one is also computed by the original functions; 0 for none.
+        immutable: Whether the program promises that arrays which its frames are given do not change
+            while batches are loaded. They are read where they lie then, and not copied first; from
+            page-locked memory a card does that by itself.
         collate_fn: What puts samples together, with tensors on the device in them, in this process;
             None for torch's own.
         options: What else torch's loader takes, such as ``batch_size`` and ``num_workers``.
@@ -90,6 +94,7 @@ class DeviceLoader:
         registry: StrategyRegistry | None = None,
         strict: bool = False,
         verify: int = 0,
+        immutable: bool = False,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         **options: Any,
     ) -> None:
@@ -109,9 +114,9 @@ class DeviceLoader:
         self._batches = 0
         self._off = ""
         self._pieces: dict[str, Piece] = {}
-        self._loading = Loading(
-            self.plan, registry, collate_fn, held=Held(dataset), pins=self._is_cuda
-        )
+        keep = referred if immutable else pinned if self._is_cuda else copied
+        held = Held(dataset, is_immutable=immutable)
+        self._loading = Loading(self.plan, registry, collate_fn, held=held, keep=keep)
         is_stream = isinstance(dataset, IterableDataset)
         recorded = (RecordedStream if is_stream else Recorded)(dataset, self._loading)
         self._loader: DataLoader[Any] = DataLoader(
@@ -162,7 +167,8 @@ class DeviceLoader:
         """Return what says when all that was read for a batch is not needed any more."""
         if not self._is_cuda:
             return None
-        event = torch.cuda.Event()
+        cuda: Any = torch.cuda
+        event = cuda.Event()
         event.record(torch.cuda.current_stream(torch.device(self.device.torch_device or "cuda")))
         return event
 
@@ -248,13 +254,18 @@ class DeviceLoader:
         if self._is_cuda and self._pieces:
             torch.cuda.synchronize(self.device.torch_device)
             for piece in self._pieces.values():
-                torch.cuda.cudart().cudaHostUnregister(piece.memory.data_ptr())
+                _runtime().cudaHostUnregister(piece.memory.data_ptr())
         self._pieces.clear()
 
 
 def _register(piece: Piece) -> None:
     """Lock memory into its pages; where that fails it is copied once more instead."""
-    torch.cuda.cudart().cudaHostRegister(piece.memory.data_ptr(), piece.memory.nbytes, 0)
+    _runtime().cudaHostRegister(piece.memory.data_ptr(), piece.memory.nbytes, 0)
+
+
+def _runtime() -> Any:
+    cuda: Any = torch.cuda
+    return cuda.cudart()
 
 
 def _named(plan: OptimizationPlan) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
+from devicecore.migrate.guard import limit_threads
 from devicecore.migrate.lazy.arena import Arena
-from devicecore.migrate.lazy.keeping import copied, pinned
 from devicecore.migrate.lazy.lifting import Lifter, Samples, Value, Values, packed
 from devicecore.migrate.lazy.nodes import source
 
@@ -36,7 +36,7 @@ class Loading:
         registry: How functions are computed.
         collate_fn: What puts samples together; None for torch's own.
         held: The arrays that workers need not send.
-        pins: Whether arrays are kept in page-locked memory if they stay in this process.
+        keep: Returns the values that an array has now, where there are no workers.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Loading:
         collate_fn: Callable[[list[Any]], Any] | None,
         *,
         held: Held,
-        pins: bool,
+        keep: Callable[[Array], Node],
     ) -> None:
         self._plan = plan
         self._registry = registry
         self._collate_fn = collate_fn
-        self._pins = pins
+        self._keep_here: Callable[[Array], Node] = keep
         self._held: Held | None = held
         self._lifter: Lifter | None = None
         self._arena: Arena | None = None
@@ -63,11 +63,12 @@ class Loading:
     def lifter(self) -> Lifter:
         """What records samples in this process; in a worker it is active from now on."""
         if get_worker_info() is not None and self._arena is None:
+            limit_threads()
             self._arena = Arena()
             self._lifter = Lifter(self._plan, self._registry, self._keep)
             self._lifter.activate()
         elif self._lifter is None:
-            self._lifter = Lifter(self._plan, self._registry, pinned if self._pins else copied)
+            self._lifter = Lifter(self._plan, self._registry, self._keep_here)
         return self._lifter
 
     def _keep(self, array: Array) -> Node:

@@ -29,7 +29,8 @@ _known = _Known()
 
 def numpy_state() -> Any:
     """Return what ``numpy.random.set_state`` takes, as of now."""
-    generator = np.random.get_bit_generator()
+    random: Any = np.random  # its types leave this function out
+    generator = random.get_bit_generator()
     words = b""
     if type(generator) is np.random.MT19937:
         words = ctypes.string_at(generator.ctypes.state_address, _BYTES)
