@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +15,9 @@ torch = pytest.importorskip("torch")
 from devicecore.errors import PlanError  # noqa: E402 - after torch
 from devicecore.migrate import PipelineMigrator  # noqa: E402
 from tests.migrate.comparing import Strategies  # noqa: E402
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NEAR = Strategies(np, "numpy", scale=300)
 EXACT = Strategies(np, "numpy", accept="exact")
@@ -167,6 +170,11 @@ def test_orders_along_an_axis(dtype: str, axis: int | None) -> None:
     EXACT.check("argsort", x, axis, stable=True)
     EXACT.refuse("any order", "argsort", x)
     EXACT.refuse("order is given", "sort", x, order="name")
+
+
+def test_memory_maps_are_left_to_numpy(tmp_path: Path) -> None:
+    kept = np.memmap(tmp_path / "numbers", np.float64, "w+", shape=(4,))
+    EXACT.refuse("an argument is a memmap", "sort", kept)
 
 
 # --- transforms -----------------------------------------------------------------------------------

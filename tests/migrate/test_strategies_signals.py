@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,6 +14,9 @@ torch = pytest.importorskip("torch")
 signal = pytest.importorskip("scipy.signal")
 
 from tests.migrate.comparing import Strategies  # noqa: E402 - after torch
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "scipy.signal"
 NEAR = Strategies(signal, NAME)
@@ -75,6 +78,13 @@ def test_integers_that_do_not_fit() -> None:
     EXACT.refuse("may be too large", "convolve", np.full(9, 100, "B"), np.full(4, 100, "B"))
     EXACT.refuse("may be too large", "convolve", np.full(9, 2**40), np.full(4, 2**20))
     EXACT.refuse("may be too large", "convolve", np.full(9, -(2**63)), np.ones(4, int))
+
+
+def test_memory_maps(tmp_path: Path) -> None:
+    kept = np.memmap(tmp_path / "numbers", np.float64, "w+", shape=(40,))
+    kept[:] = noise(40)
+    SUMS.check("convolve", kept, np.ones(3))
+    NEAR.check("resample", np.memmap(kept.filename, np.float64, "r"), 30)
 
 
 def test_convolutions_along_some_axes() -> None:
