@@ -57,9 +57,12 @@ def _image(root: Node) -> Any:
 
 
 def _recipe(kind: Kind) -> Recipe | None:
-    """Return the recipe that does what a kind does: resize, blur, turn the channels, look up."""
+    """Return the recipe that does what a kind does: resize, blur, turn the channels, look up.
+
+    Operations are compared by value: those of a kind may have come from another process.
+    """
     layout, kind = _laid_out(kind)
-    if kind.operation is not POINTWISE or kind.dtype != np.float32:
+    if kind.operation != POINTWISE or kind.dtype != np.float32:
         return None
     values = table_of(kind.args[1])
     (kind,) = kind.inputs
@@ -78,8 +81,8 @@ def _recipe(kind: Kind) -> Recipe | None:
 def _laid_out(kind: Kind) -> tuple[Layout, Kind]:
     """Return the order of the axes, and what is put into that order."""
     layout: Layout = "NHWC"
-    while kind.operation is COPY or (kind.operation is TRANSPOSE and layout == "NHWC"):
-        if kind.operation is TRANSPOSE:
+    while kind.operation == COPY or (kind.operation == TRANSPOSE and layout == "NHWC"):
+        if kind.operation == TRANSPOSE:
             if kind.args[1] != _PLANES_FIRST:
                 break
             layout = "NCHW"

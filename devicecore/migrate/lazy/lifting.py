@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import field, frozen
 
+from devicecore.cv.plan import PROMISES
 from devicecore.migrate.lazy.current import RECORDING
 from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.nodes import on_host
@@ -20,6 +21,7 @@ from devicecore.migrate.lazy.results import on_arrays
 from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.lazy.sites import REFUSALS
 from devicecore.migrate.migrator import PipelineMigrator
+from devicecore.migrate.plan import Options
 from devicecore.migrate.report import Tally
 from devicecore.migrate.site import Site
 from devicecore.migrate.strategy import MoveInputStrategy
@@ -82,6 +84,11 @@ class Lifter(PipelineMigrator):
     ) -> None:
         super().__init__(plan, registry)
         self._keep = keep
+        self._options: Options = max(
+            (entry.options for entry in plan.entries if not entry.is_original),
+            key=lambda options: PROMISES.index(options.accept),
+            default=Options(),
+        )
         self._refused = 0
 
     def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool) -> Any:
@@ -95,7 +102,7 @@ class Lifter(PipelineMigrator):
         if self._refused >= _MOST_REFUSED:
             return load(index)
         saved = Saved((load, index), {})
-        recording = Recording(on_host, self._keep)
+        recording = Recording(on_host, self._keep, None, self._options)
         token = RECORDING.set(recording)
         try:
             found = load(index)
