@@ -251,7 +251,7 @@ class State:
     """What the calls of a site have led to so far."""
 
     def __init__(self) -> None:
-        self.off = ""
+        self.off: str = ""
         self._lock = threading.Lock()
         self._faults = 0
         self._since_verified = 0

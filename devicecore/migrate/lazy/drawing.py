@@ -24,7 +24,7 @@ def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         kwargs: More of it.
     """
     before = AGAIN.get()
-    place = args[0] if args else kwargs.get("dst")
+    place: Any = args[0] if args else kwargs.get("dst")
     if before and before[0].shape == getattr(place, "shape", None):
         place[...] = before.popleft()
         return place

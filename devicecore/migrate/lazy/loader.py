@@ -282,8 +282,10 @@ def _named(plan: OptimizationPlan) -> str:
 
 
 def _loosest(plan: OptimizationPlan) -> Exactness:
-    promises = [entry.options.accept for entry in plan.entries]
-    return max(promises, key=PROMISES.index, default="exact")
+    loosest: Exactness = "exact"
+    for entry in plan.entries:
+        loosest = max(loosest, entry.options.accept, key=PROMISES.index)
+    return loosest
 
 
 def _on_device(
@@ -325,8 +327,8 @@ def _walk(batch: Any, replace: Callable[[Any], Any]) -> Any:
     if isinstance(batch, dict):
         found = {key: _walk(each, replace) for key, each in batch.items()}
         return found if own is dict else own(found)
-    if isinstance(batch, tuple) and hasattr(batch, "_make"):
-        return batch._make(_walk(each, replace) for each in batch)
+    if isinstance(batch, tuple) and hasattr(own, "_make"):
+        return tuple.__new__(own, [_walk(each, replace) for each in batch])
     if own is list or own is tuple:
         return own([_walk(each, replace) for each in batch])
     return batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,8 @@ class Operators:
     """Has the operators of an array; what they mean for numbers is all numpy's."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment] # as arrays have none
+    # As arrays have none.
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # pyright: ignore[reportIncompatibleMethodOverride]
 
     if TYPE_CHECKING:
 

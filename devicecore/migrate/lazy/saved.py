@@ -50,7 +50,9 @@ def _undo(values: Sequence[Any]) -> Iterator[Undo]:
     yield random.setstate, random.getstate()
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:
-        yield numpy.random.set_state, numpy.random.get_state()
+        from devicecore.migrate.lazy.numpy_state import numpy_state  # it imports numpy
+
+        yield numpy.random.set_state, numpy_state()
     torch: Any = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_rng_state"):
         yield torch.set_rng_state, torch.get_rng_state()

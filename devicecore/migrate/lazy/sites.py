@@ -79,11 +79,11 @@ class FrameSite(Site):
             frame.recording.is_over = True
             OPEN.discard(frame)
             RECORDING.reset(token)
-        token = AGAIN.set(deque(frame.recording.drawn))
+        before = AGAIN.set(deque(frame.recording.drawn))
         try:
             return self._anew(reason, saved, original, args, kwargs)
         finally:
-            AGAIN.reset(token)
+            AGAIN.reset(before)
 
     def _may_be_ours(self, error: Exception, recording: Recording) -> bool:
         """Return whether the frame may have failed because arrays were not numpy's."""
