@@ -81,10 +81,11 @@ def test_integers_that_do_not_fit() -> None:
 
 
 def test_memory_maps(tmp_path: Path) -> None:
-    kept = np.memmap(tmp_path / "numbers", np.float64, "w+", shape=(40,))
+    path = tmp_path / "numbers"
+    kept = np.memmap(path, np.float64, "w+", shape=(40,))
     kept[:] = noise(40)
     SUMS.check("convolve", kept, np.ones(3))
-    NEAR.check("resample", np.memmap(kept.filename, np.float64, "r"), 30)
+    NEAR.check("resample", np.memmap(path, np.float64, "r"), 30)
 
 
 def test_convolutions_along_some_axes() -> None:
