@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from devicecore.device_factory import default_registry
-from devicecore.migrate import PipelineMigrator
+from devicecore.migrate import DeviceLoader, PipelineMigrator
 
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
@@ -85,3 +85,62 @@ def test_memory_does_not_grow() -> None:
             cv2.resize(picture, (32, 32))
         torch.cuda.synchronize()
         assert (torch.cuda.memory_allocated(), torch.cuda.memory_reserved()) == before
+
+
+# --- frames that are recorded ---------------------------------------------------------------------
+
+FRAMES = {
+    f"tests.migrate.lazy.pictures:{name}": {"device": "cuda:0", "residency": "scoped"}
+    for name in ("prepared", "jittered")
+}
+
+
+def test_recorded_frames() -> None:
+    from tests.migrate.lazy import pictures
+
+    image = np.random.default_rng(3).integers(0, 256, (240, 320, 3), np.uint8)
+    for name in ("prepared", "jittered"):
+        np.random.seed(5)  # noqa: NPY002 - programs use it
+        expected = getattr(pictures, name)(image)
+        with PipelineMigrator(FRAMES, strict=True, verify=2) as migrator:
+            for _ in range(4):
+                np.random.seed(5)  # noqa: NPY002
+                found = getattr(pictures, name)(image)
+                assert type(found) is np.ndarray
+                assert found.strides == expected.strides
+                np.testing.assert_array_equal(found, expected)
+        assert all(row.migrated == row.calls for row in migrator.report().rows)
+
+
+@pytest.mark.parametrize("kind", ["Pictures", "Named", "Held", "Reused"])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("immutable", [False, True])
+def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
+    from tests.migrate.lazy import pictures
+    from tests.migrate.lazy.test_loader import same
+
+    if immutable and kind == "Reused":
+        pytest.skip("it changes what it promises not to change")
+    dataset = getattr(pictures, kind)()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    loader = DeviceLoader(
+        dataset,
+        FRAMES,
+        batch_size=3,
+        num_workers=workers,
+        strict=True,
+        verify=2,
+        immutable=immutable,
+    )
+    for batch, wanted in zip(loader, expected, strict=True):
+        image = batch["image"] if isinstance(batch, dict) else batch[0]
+        assert image.is_cuda
+        same(_on_host(batch), wanted)
+
+
+def _on_host(batch: Any) -> Any:
+    if isinstance(batch, torch.Tensor):
+        return batch.cpu()
+    if isinstance(batch, dict):
+        return {key: _on_host(each) for key, each in batch.items()}
+    return [_on_host(each) for each in batch] if isinstance(batch, list) else batch

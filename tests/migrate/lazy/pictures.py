@@ -1,0 +1,151 @@
+"""Datasets of pictures, as programs have them, for the tests of `DeviceLoader`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MEAN = np.array([0.4, 0.5, 0.6], np.float32)
+STD = np.array([0.2, 0.3, 0.1], np.float32)
+
+
+def prepared(image: Any) -> Any:
+    """Return the input of a network."""
+    image = cv2.cvtColor(cv2.resize(image, (32, 32)), cv2.COLOR_BGR2RGB)
+    image = cv2.GaussianBlur(image, (5, 5), 0)
+    image = (image.astype(np.float32) / 255 - MEAN) / STD
+    return np.ascontiguousarray(image.transpose(2, 0, 1))
+
+
+def jittered(image: Any) -> Any:
+    """Return an image that random numbers have changed."""
+    turn = cv2.getRotationMatrix2D((20, 15), float(np.random.uniform(-9, 9)), 1.1)  # noqa: NPY002
+    image = cv2.warpAffine(image, turn, (40, 30), borderMode=cv2.BORDER_REFLECT_101)
+    hue, saturation, value = cv2.split(cv2.cvtColor(image, cv2.COLOR_BGR2HSV))
+    hue = cv2.LUT(hue, ((np.arange(256) + np.random.randint(9)) % 180).astype(np.uint8))  # noqa: NPY002
+    value = cv2.createCLAHE(2.0, (4, 4)).apply(value)
+    return cv2.cvtColor(cv2.merge((hue, saturation, value)), cv2.COLOR_HSV2BGR)
+
+
+class Pictures(torch.utils.data.Dataset):  # type: ignore[type-arg] # of torch's older versions too
+    """Files in memory, decoded and prepared."""
+
+    def __init__(self, count: int = 7) -> None:
+        random = np.random.default_rng(1)
+        images = [
+            random.integers(0, 256, (40 + 2 * (i % 2), 50, 3), np.uint8) for i in range(count)
+        ]
+        self.files = [cv2.imencode(".png", image)[1] for image in images]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def image(self, index: int) -> Any:
+        return cv2.imdecode(self.files[index], cv2.IMREAD_COLOR)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.prepare(self.image(index)), index
+
+    def prepare(self, image: Any) -> Any:
+        return prepared(image)
+
+
+class Jittered(Pictures):
+    """With random numbers; every worker draws its own."""
+
+    def prepare(self, image: Any) -> Any:
+        return jittered(image)
+
+
+class Named(Pictures):
+    """With samples that are dicts, of arrays that are computed and of one that is not."""
+
+    def __getitem__(self, index: int) -> Any:
+        image = self.image(index)
+        small = self.prepare(image)
+        return {
+            "image": small,
+            "planes": [small[0], small[1:]],
+            "raw": image[:8, :8],
+            "name": f"picture {index}",
+        }
+
+
+class Looked(Pictures):
+    """With frames that look at the values of every second picture."""
+
+    def prepare(self, image: Any) -> Any:
+        found = prepared(image)
+        if image.shape[0] == 42 and float(found.max()) > 1e9:
+            raise AssertionError
+        return found
+
+
+class Refused(Pictures):
+    """With frames that give arrays to code that takes none but numpy's own, after a random draw."""
+
+    def prepare(self, image: Any) -> Any:
+        found = prepared(image) + np.float32(np.random.rand())  # noqa: NPY002
+        if image.shape[0] == 42:
+            torch.nn.functional.relu(torch.from_numpy(np.zeros(3)), found.ndim > 9)
+            memoryview(found)
+        return found
+
+
+class Wrong(Pictures):
+    """With an error of the program's own."""
+
+    def prepare(self, image: Any) -> Any:
+        found = prepared(image)
+        if image.shape[0] == 42:
+            msg = "the program's own"
+            raise KeyError(msg)
+        return found
+
+
+class Held(Pictures):
+    """Images in memory, read where they lie."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.images = [cv2.imdecode(file, cv2.IMREAD_COLOR) for file in self.files]
+
+    def image(self, index: int) -> Any:
+        return self.images[index][2:]
+
+
+class Reused(Pictures):
+    """With one buffer for all images, which is written into after each sample."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = np.zeros((40, 50, 3), np.uint8)
+
+    def __getitem__(self, index: int) -> Any:
+        self.buffer[...] = super().image(index)[:40]
+        found = self.prepare(self.buffer)
+        self.buffer[...] = 0
+        return found, index
+
+
+class Stream(torch.utils.data.IterableDataset):  # type: ignore[type-arg] # as above
+    """Pictures one after the other."""
+
+    def __iter__(self) -> Iterator[Any]:
+        pictures = Pictures()
+        for index in range(len(pictures)):
+            yield pictures[index]
+
+
+def collated(samples: list[Any]) -> Any:
+    """Return a batch as a program of its own puts it together."""
+    return {
+        "images": torch.stack([torch.as_tensor(image) for image, _ in samples]),
+        "sum": sum(index for _, index in samples),
+    }

@@ -1,0 +1,206 @@
+"""`DeviceLoader`: batches are those of torch's loader, with tensors that a device has computed."""
+
+from __future__ import annotations
+
+import gc
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+cv2 = pytest.importorskip("cv2")
+
+from devicecore.errors import PlanError, RefusedCallError  # noqa: E402 - after torch
+from devicecore.migrate import DeviceLoader, PipelineMigrator  # noqa: E402
+from devicecore.migrate.lazy import executing  # noqa: E402
+from devicecore.migrate.lazy.arena import Arena  # noqa: E402
+from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
+from tests.migrate.lazy import pictures  # noqa: E402
+
+pytestmark = [
+    pytest.mark.usefixtures("no_trace"),
+    pytest.mark.skipif(IS_OLD, reason="of this OpenCV few functions have kernels"),
+]
+
+TORCH = {"device": "cpu", "kernel": "torch"}
+PLAN = {
+    "tests.migrate.lazy.pictures:prepared": TORCH,
+    "tests.migrate.lazy.pictures:jittered": TORCH,
+}
+STARTS = ["fork", "spawn"] if hasattr(os, "fork") else ["spawn"]
+
+
+def same(found: Any, expected: Any) -> None:
+    assert type(found) is type(expected)
+    if isinstance(expected, torch.Tensor):
+        assert found.dtype == expected.dtype
+        assert found.is_contiguous() == expected.is_contiguous()
+        assert torch.equal(found, expected)
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key, value in expected.items():
+            same(found[key], value)
+    elif isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    else:
+        assert found == expected
+
+
+def both(dataset: Any, plan: Any = None, **options: Any) -> tuple[Any, list[Any]]:
+    """Return the loader and what torch's own loader gives, with the same random numbers."""
+    ours = {name: options.pop(name) for name in ("verify", "immutable") if name in options}
+    np.random.seed(4)  # noqa: NPY002 - programs use it
+    torch.manual_seed(4)
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3, **options))
+    np.random.seed(4)  # noqa: NPY002
+    torch.manual_seed(4)
+    loader = DeviceLoader(dataset, plan or PLAN, batch_size=3, strict=True, **ours, **options)
+    assert isinstance(dataset, pictures.Stream) or len(loader) == len(expected)
+    return loader, expected
+
+
+@pytest.mark.parametrize("kind", ["Pictures", "Jittered", "Named", "Looked", "Held", "Reused"])
+def test_batches_are_those_of_torchs_loader(kind: str) -> None:
+    loader, expected = both(getattr(pictures, kind)(), verify=1)
+    same(list(loader), expected)
+    (row,) = loader.report().rows
+    assert (row.calls, row.migrated) == (3, 3)
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("kind", ["Jittered", "Named", "Reused"])
+def test_workers(kind: str, start: str) -> None:
+    dataset = getattr(pictures, kind)()
+    options = {"num_workers": 2, "multiprocessing_context": start}
+    # What workers draw depends on the seed that torch gives them.
+    loader, expected = both(dataset, **options)
+    if kind != "Jittered":
+        same(list(loader), expected)
+        return
+    assert [images.shape for images, _ in loader] == [images.shape for images, _ in expected]
+    assert loader.report().rows[0].migrated == 3
+
+
+@pytest.mark.skipif("fork" not in STARTS, reason="this system does not fork")
+@pytest.mark.parametrize("immutable", [False, True])
+def test_arrays_of_the_dataset(immutable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = pictures.Held()
+    loader, expected = both(
+        dataset, num_workers=2, multiprocessing_context="fork", immutable=immutable
+    )
+    same(list(loader), expected)
+    assert bool(loader._pieces) is False  # forgotten once the workers have ended
+    for image in dataset.images:
+        image.flags.writeable = False
+    loader, expected = both(dataset, num_workers=2, multiprocessing_context="fork")
+    monkeypatch.setattr(Arena, "keep", None)  # nothing has to be sent
+    same(list(loader), expected)
+
+
+def test_collation_of_the_program() -> None:
+    loader, expected = both(pictures.Pictures(), collate_fn=pictures.collated)
+    same(list(loader), expected)
+
+
+def test_a_stream() -> None:
+    loader, expected = both(pictures.Stream())
+    same(list(loader), expected)
+
+
+def test_several_epochs_with_the_same_workers() -> None:
+    loader, expected = both(pictures.Pictures(), num_workers=2, persistent_workers=True)
+    for _ in range(3):
+        same(list(loader), expected)
+    names = set(loader._pieces)
+    same(list(loader), expected)
+    assert set(loader._pieces) == names  # filled anew, and no more of them
+
+
+def test_what_cannot_be_recorded_is_loaded_anew(caplog: pytest.LogCaptureFixture) -> None:
+    loader, expected = both(pictures.Refused())
+    same(list(loader), expected)
+    assert caplog.text.count("loaded anew") == 3
+    assert loader.report().rows[0].migrated == 3  # of batches that have others, too
+
+
+def test_errors_of_the_program_are_its_own() -> None:
+    loader = DeviceLoader(pictures.Wrong(), PLAN, batch_size=3)
+    with pytest.raises(KeyError, match="the program's own"):
+        list(loader)
+
+
+def test_nothing_stays_patched_after_a_break() -> None:
+    before = dict(vars(cv2))
+    for _ in DeviceLoader(pictures.Pictures(), PLAN, batch_size=2):
+        break
+    gc.collect()
+    assert dict(vars(cv2)) == before
+
+
+def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        msg = "the card is gone"
+        raise RuntimeError(msg)
+
+    dataset = pictures.Pictures()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    monkeypatch.setattr(executing, "computed_together", fail)
+    loader = DeviceLoader(dataset, PLAN, batch_size=3)
+    same(list(loader), expected)
+    (row,) = loader.report().rows
+    assert row.fell_back == 3
+    assert "the card is gone" in next(iter(row.reasons))
+    with pytest.raises(RuntimeError, match="the card is gone"):
+        list(DeviceLoader(dataset, PLAN, batch_size=3, strict=True))
+
+
+def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = executing.computed_together
+
+    def wrong(*args: Any) -> Any:
+        return [(members, [each + 1 for each in columns]) for members, columns in right(*args)]
+
+    dataset = pictures.Pictures()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=2))
+    monkeypatch.setattr(executing, "computed_together", wrong)
+    loader = DeviceLoader(dataset, PLAN, batch_size=2, verify=1)
+    same(list(loader), expected)
+    assert loader.report().rows[0].fell_back == 4
+    with pytest.raises(RefusedCallError, match="exact"):
+        list(DeviceLoader(dataset, PLAN, batch_size=2, verify=1, strict=True))
+
+
+def test_images_of_several_sizes_cannot_be_one_tensor() -> None:
+    class Ragged(pictures.Pictures):
+        def prepare(self, image: Any) -> Any:
+            return cv2.flip(image, 1)
+
+    plan = {"tests.migrate.lazy.pictures:Pictures/__getitem__": TORCH}
+    with pytest.raises(RuntimeError, match="equal size"):
+        list(DeviceLoader(Ragged(), plan, batch_size=2))
+
+
+def test_beside_a_migrator() -> None:
+    with PipelineMigrator({"cv2.flip": TORCH}) as migrator:
+        loader, expected = both(pictures.Pictures())
+        same(list(loader), expected)
+        cv2.flip(np.zeros((4, 4), np.uint8), 1)
+    assert sum(row.migrated for row in migrator.report().rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "options", "error", "words"),
+    [
+        (PLAN, {"batch_size": None}, ValueError, "batch_size"),
+        ({"a": "cuda:0", "b": "cuda:1"}, {}, PlanError, "cuda:0, cuda:1"),
+        ({"a": "cpu"}, {}, PlanError, "none"),
+        ({"a": "nonsense:0:1"}, {}, PlanError, "nonsense"),
+    ],
+)
+def test_bad_arguments(plan: Any, options: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        DeviceLoader(pictures.Pictures(), plan, **options)
