@@ -188,7 +188,7 @@ def from_files() -> dict[str, float]:
         image = cv2.resize(small, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
         files.append(cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 90])[1])
     photos = Photos(files, PHOTOS)
-    options: dict[str, Any] = {"batch_size": BATCH, "num_workers": WORKERS}
+    options: dict[str, Any] = {"batch_size": 16, "num_workers": WORKERS}
     expected = [photos[index] for index in range(32)]
     start = time.perf_counter()
     for file in files:
