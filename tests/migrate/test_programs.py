@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TORCH = {"device": "cpu", "kernel": "torch"}
+SCOPED = TORCH | {"residency": "scoped"}
 FUNCTIONS = (
     "resize",
     "cvtColor",
@@ -90,17 +91,24 @@ def _augmented(made: Any) -> list[dict[str, Any]]:
     return [made(image=each.copy(), mask=mask.copy()) for each in pictures]
 
 
-@pytest.mark.parametrize("key", ["calls", "frame"])
+@pytest.mark.parametrize("key", ["calls", "frame", "scoped", "transforms"])
 @pytest.mark.parametrize("name", ["classification", "detection", "geometry"])
 def test_pipelines_of_albumentations(name: str, key: str) -> None:
     A = pytest.importorskip("albumentations")  # noqa: N806
     made = A.Compose(_pipelines()[name](), seed=5)
     expected = _augmented(made)
-    plan = PLAN if key == "calls" else {"albumentations.Compose": TORCH}
-    with PipelineMigrator(plan) as migrator:
+    plans: dict[str, Any] = {
+        "calls": PLAN,
+        "frame": {"albumentations.Compose": TORCH},
+        "scoped": {"albumentations.Compose": SCOPED},
+        "transforms": {f"albumentations.{type(each).__name__}": SCOPED for each in made},
+    }
+    with PipelineMigrator(plans[key]) as migrator:
         found = _augmented(made)
     assert_same(found, expected)
     rows = migrator.report().rows
+    if key in {"scoped", "transforms"}:
+        assert not [each.reasons for each in rows if "anew" in str(each.reasons)]
     assert sum(row.migrated for row in rows if "cv2:" in row.path) > 0 or IS_OLD
 
 
@@ -162,7 +170,9 @@ def _output(program: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("plan", [PLAN, {"prepare": TORCH}, {"prepare/cv2.resize": TORCH}])
+@pytest.mark.parametrize(
+    "plan", [PLAN, {"prepare": TORCH}, {"prepare/cv2.resize": TORCH}, {"prepare": SCOPED}]
+)
 def test_a_script(plan: Any) -> None:
     expected = _output(SCRIPT + "main()")
     least = 0 if IS_OLD else 1 if "prepare/cv2.resize" in plan else 3
@@ -226,14 +236,19 @@ def test_cv2_may_be_imported_later() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # another project's warnings
-def test_rapidocr_reads_the_same() -> None:
+@pytest.mark.parametrize(
+    "plan",
+    [PLAN | {"cv2.warpPerspective": TORCH}, {"rapidocr.RapidOCR": SCOPED}],
+    ids=["plain", "scoped"],
+)
+def test_rapidocr_reads_the_same(plan: Any) -> None:
     rapid = pytest.importorskip("rapidocr", exc_type=ImportError)
     engine = rapid.RapidOCR(params={"Global.log_level": "critical"})
     page = np.full((220, 420, 3), 255, np.uint8)
     for row, text in enumerate(["Hello world 2026", "devicecore", "unchanged programs"]):
         cv2.putText(page, text, (20, 50 + 60 * row), cv2.FONT_HERSHEY_SIMPLEX, 1, (0, 0, 0), 2)
     expected = engine(page)
-    with PipelineMigrator(PLAN | {"cv2.warpPerspective": TORCH}) as migrator:
+    with PipelineMigrator(plan) as migrator:
         found = engine(page)
     assert len(expected.txts) == 3
     assert found.txts == expected.txts
@@ -269,8 +284,9 @@ class Folder(Dataset):
 def start(_=None):
     if sys.argv[1] != "plain":
         global migrator
-        key = sys.argv[1]
-        migrator = PipelineMigrator({key: {"device": "cpu", "kernel": "torch"}}).activate()
+        key, _, residency = sys.argv[1].partition(" ")
+        options = {"device": "cpu", "kernel": "torch", "residency": residency or "plain"}
+        migrator = PipelineMigrator({key: options}).activate()
         # in the process that runs the calls they are migrated
         Folder()[0]
         assert any(row.migrated for row in migrator.report().rows if "resize" in row.path)
@@ -314,7 +330,7 @@ def plainly_loaded(folder: Path) -> str:
 
 
 @pytest.mark.parametrize(("workers", "how"), [("0", "fork"), ("2", "fork"), ("2", "spawn")])
-@pytest.mark.parametrize("key", ["cv2.resize", "Folder/__getitem__"])
+@pytest.mark.parametrize("key", ["cv2.resize", "Folder/__getitem__", "Folder/__getitem__ scoped"])
 def test_a_loader(key: str, workers: str, how: str, folder: Path, plainly_loaded: str) -> None:
     if how == "fork" and not hasattr(os, "fork"):
         pytest.skip("this system does not fork")

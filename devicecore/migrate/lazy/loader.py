@@ -284,7 +284,8 @@ def _named(plan: OptimizationPlan) -> str:
 def _loosest(plan: OptimizationPlan) -> Exactness:
     loosest: Exactness = "exact"
     for entry in plan.entries:
-        loosest = max(loosest, entry.options.accept, key=PROMISES.index)
+        if PROMISES.index(entry.options.accept) > PROMISES.index(loosest):
+            loosest = entry.options.accept
     return loosest
 
 
