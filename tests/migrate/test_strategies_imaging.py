@@ -140,7 +140,7 @@ def test_a_method_by_its_name(name: str) -> None:
 SOURCE = """
 from PIL import Image
 
-class Pictures:
+class Thumbnails:
     def __getitem__(self, place):
         return Image.new("RGB", (40, 30), (place, 20, 30)).resize((7, 9), Image.Resampling.LANCZOS)
 """
@@ -148,9 +148,9 @@ class Pictures:
 
 def test_images_in_a_frame(write: Callable[..., None]) -> None:
     write(made_data=SOURCE)
-    data = importlib.import_module("made_data").Pictures()
+    data = importlib.import_module("made_data").Thumbnails()
     expected = data[3]
-    with PipelineMigrator({"Pictures/__getitem__": PLAN}) as migrator:
+    with PipelineMigrator({"Thumbnails/__getitem__": PLAN}) as migrator:
         assert_same(data[3], expected)
     rows = {row.path.rpartition("PIL")[2]: row.migrated for row in migrator.report().rows}
     assert rows[".Image:Image/resize"] == 1
@@ -165,9 +165,9 @@ def test_pillow_may_be_imported_later(write: Callable[..., None], tmp_path: Any)
     program = (
         "import made_data\n"
         "from devicecore.migrate import PipelineMigrator\n"
-        "plan = {'Pictures/__getitem__': {'device': 'cpu', 'kernel': 'torch'}}\n"
+        "plan = {'Thumbnails/__getitem__': {'device': 'cpu', 'kernel': 'torch'}}\n"
         "with PipelineMigrator(plan) as m:\n"
-        "    made_data.Pictures()[3]\n"
+        "    made_data.Thumbnails()[3]\n"
         "print([row.path for row in m.report().rows])"
     )
     done = subprocess.run(
