@@ -10,12 +10,12 @@ from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MigrationStrategy, MoveInputStrategy
 
 if TYPE_CHECKING:
-    from devicecore.migrate.lazy.loader import DeviceLoader
+    from devicecore.migrate.lifted.loader import DeviceLoader
 
 
 def __getattr__(name: str) -> Any:
     if name == "DeviceLoader":
-        from devicecore.migrate.lazy.loader import DeviceLoader  # it imports torch
+        from devicecore.migrate.lifted.loader import DeviceLoader  # it imports torch
 
         return DeviceLoader
     msg = f"module {__name__!r} has no attribute {name!r}"

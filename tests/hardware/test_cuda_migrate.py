@@ -90,13 +90,13 @@ def test_memory_does_not_grow() -> None:
 # --- frames that are recorded ---------------------------------------------------------------------
 
 FRAMES = {
-    f"tests.migrate.lazy.pictures:{name}": {"device": "cuda:0", "residency": "scoped"}
+    f"tests.migrate.lifted.pictures:{name}": {"device": "cuda:0", "residency": "scoped"}
     for name in ("prepared", "jittered")
 }
 
 
 def test_recorded_frames() -> None:
-    from tests.migrate.lazy import pictures
+    from tests.migrate.lifted import pictures
 
     image = np.random.default_rng(3).integers(0, 256, (240, 320, 3), np.uint8)
     for name in ("prepared", "jittered"):
@@ -116,8 +116,8 @@ def test_recorded_frames() -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("immutable", [False, True])
 def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
-    from tests.migrate.lazy import pictures
-    from tests.migrate.lazy.test_loader import same
+    from tests.migrate.lifted import pictures
+    from tests.migrate.lifted.test_loader import same
 
     if immutable and kind == "Reused":
         pytest.skip("it changes what it promises not to change")

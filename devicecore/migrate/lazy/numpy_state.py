@@ -38,5 +38,5 @@ def numpy_state() -> Any:
         # A second normal number may be waiting; it is drawn without a change of the words.
         if is_same and _known.state[3] == 0:
             return _known.state
-    _known.state, _known.words, _known.generator = np.random.get_state(), words, generator
+    _known.state, _known.words, _known.generator = random.get_state(), words, generator
     return _known.state

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from attrs import field, frozen
 
 from devicecore.cv.plan import PROMISES
@@ -29,6 +28,8 @@ from devicecore.migrate.values import pixels_among, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy as np
 
     from devicecore.migrate.lazy.nodes import Node, Operation
     from devicecore.migrate.plan import OptimizationPlan, PlanEntry

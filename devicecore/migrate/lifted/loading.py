@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,15 @@ from torch.utils.data import Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from devicecore.migrate.guard import limit_threads
-from devicecore.migrate.lazy.arena import Arena
-from devicecore.migrate.lazy.lifting import Lifter, Samples, Value, Values, packed
 from devicecore.migrate.lazy.nodes import source
+from devicecore.migrate.lifted.arena import Arena
+from devicecore.migrate.lifted.lifting import Lifter, Samples, Value, Values, packed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from devicecore.migrate.lazy.held import Held
     from devicecore.migrate.lazy.nodes import Node
+    from devicecore.migrate.lifted.held import Held
     from devicecore.migrate.plan import OptimizationPlan
     from devicecore.migrate.registry import StrategyRegistry
 

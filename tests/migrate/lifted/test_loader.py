@@ -15,9 +15,9 @@ cv2 = pytest.importorskip("cv2")
 from devicecore.errors import PlanError, RefusedCallError  # noqa: E402 - after torch
 from devicecore.migrate import DeviceLoader, PipelineMigrator  # noqa: E402
 from devicecore.migrate.lazy import executing  # noqa: E402
-from devicecore.migrate.lazy.arena import Arena  # noqa: E402
+from devicecore.migrate.lifted.arena import Arena  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
-from tests.migrate.lazy import pictures  # noqa: E402
+from tests.migrate.lifted import pictures  # noqa: E402
 
 pytestmark = [
     pytest.mark.usefixtures("no_trace"),
@@ -26,8 +26,8 @@ pytestmark = [
 
 TORCH = {"device": "cpu", "kernel": "torch"}
 PLAN = {
-    "tests.migrate.lazy.pictures:prepared": TORCH,
-    "tests.migrate.lazy.pictures:jittered": TORCH,
+    "tests.migrate.lifted.pictures:prepared": TORCH,
+    "tests.migrate.lifted.pictures:jittered": TORCH,
 }
 STARTS = ["fork", "spawn"] if hasattr(os, "fork") else ["spawn"]
 
@@ -179,7 +179,7 @@ def test_images_of_several_sizes_cannot_be_one_tensor() -> None:
         def prepare(self, image: Any) -> Any:
             return cv2.flip(image, 1)
 
-    plan = {"tests.migrate.lazy.pictures:Pictures/__getitem__": TORCH}
+    plan = {"tests.migrate.lifted.pictures:Pictures/__getitem__": TORCH}
     with pytest.raises(RuntimeError, match="equal size"):
         list(DeviceLoader(Ragged(), plan, batch_size=2))
 

@@ -15,12 +15,12 @@ from devicecore.errors import OutOfMemoryError, PlanError, RefusedCallError
 from devicecore.ledger import default_ledger
 from devicecore.migrate.judging import keeps
 from devicecore.migrate.lazy import executing
-from devicecore.migrate.lazy.arena import PIECES, Piece, Shared
-from devicecore.migrate.lazy.held import Held
 from devicecore.migrate.lazy.keeping import copied, pinned, referred
-from devicecore.migrate.lazy.lifting import Samples, Value, Values
-from devicecore.migrate.lazy.loading import Loading, Recorded, RecordedStream
 from devicecore.migrate.lazy.nodes import in_order, on_host
+from devicecore.migrate.lifted.arena import PIECES, Piece, Shared
+from devicecore.migrate.lifted.held import Held
+from devicecore.migrate.lifted.lifting import Samples, Value, Values
+from devicecore.migrate.lifted.loading import Loading, Recorded, RecordedStream
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.report import Report, Tally
 from devicecore.migrate.site import free_caches
@@ -43,14 +43,14 @@ _AHEAD = 1
 class DeviceLoader:
     """A ``torch.utils.data.DataLoader`` whose device does what a plan names.
 
-    The frames that the plan names are recorded while workers load samples, and computed on the
-    device for whole batches, in the process that has the loader. What they return is, in a batch, a
+    The calls and the frames that the plan names are recorded while workers load samples, and
+    computed on the device for whole batches, in the process that has the loader. What they return is, in a batch, a
     tensor on the device with the values that the program itself would have got; all else is what
     torch's loader gives. The next batch is on its way while the program has one.
 
     Args:
         dataset: The program's own, indexed or iterable.
-        plan: An `OptimizationPlan`, or what its ``load`` takes: a file, or a mapping. Of frames.
+        plan: An `OptimizationPlan`, or what its ``load`` takes: a file, or a mapping.
         device: Where it is computed; None for the one that the plan names.
         registry: How functions are computed; None for `default_strategies`.
         strict: Whether an error takes the place of the host's answer.
@@ -69,16 +69,14 @@ class DeviceLoader:
 
     Examples:
         >>> import cv2, numpy as np
+        >>> from devicecore.migrate import DeviceLoader
         >>> class Pictures:
         ...     def __len__(self):
         ...         return 4
         ...
         ...     def __getitem__(self, index):
-        ...         return smaller(np.full((64, 64, 3), index, np.uint8)), index
-        >>> def smaller(image):
-        ...     return cv2.resize(image, (32, 32))
-        >>> plan = {f"{smaller.__module__}:smaller": {"device": "cpu", "kernel": "torch"}}
-        >>> from devicecore.migrate import DeviceLoader
+        ...         return cv2.resize(np.full((64, 64, 3), index, np.uint8), (32, 32)), index
+        >>> plan = {"cv2.resize": {"device": "cpu", "kernel": "torch"}}
         >>> for images, labels in DeviceLoader(Pictures(), plan, batch_size=2):
         ...     print(images.shape, labels)
         torch.Size([2, 32, 32, 3]) tensor([0, 1])

@@ -1,0 +1,1 @@
+"""Loaders whose workers record what a plan names, and whose own process computes it."""
