@@ -24,11 +24,31 @@ PACKAGES: Final = frozenset({"PIL.Image", "cv2", "numpy", "torch"})
 
 
 def _contiguous(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 1 or kwargs or (not OPEN and RECORDING.get() is None):
+    is_plain = len(args) == 1 and not kwargs
+    if is_plain and _is_recorded(args[0]):
+        return args[0].contiguous()
+    return by_host(original, args, kwargs)
+
+
+def _required(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    wanted = kwargs.get("requirements")
+    if len(args) != 1 or kwargs.keys() != {"requirements"} or not isinstance(wanted, (list, tuple)):
         return by_host(original, args, kwargs)
+    if "C" not in {str(each)[:1] for each in wanted} or not _HAD.issuperset(wanted):
+        return by_host(original, args, kwargs)
+    return _contiguous(original, args, {}) if _is_recorded(args[0]) else original(*args, **kwargs)
+
+
+# What arrays in C's order have, if they are new.
+_HAD = frozenset({"C", "CONTIGUOUS", "C_CONTIGUOUS", "A", "ALIGNED", "W", "WRITEABLE"})
+
+
+def _is_recorded(value: Any) -> bool:
+    if not OPEN and RECORDING.get() is None:
+        return False
     from devicecore.migrate.lazy.device_array import DeviceArray  # it imports numpy
 
-    return args[0].contiguous() if type(args[0]) is DeviceArray else original(*args)
+    return type(value) is DeviceArray and not value.is_on_host
 
 
 def _equalized(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -47,6 +67,7 @@ def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 _OWN: Mapping[str, Handler] = {
     "numpy.ascontiguousarray": _contiguous,
+    "numpy.require": _required,
     "torch.from_numpy": by_host,
     "torch.as_tensor": by_host,
     "torch.tensor": by_host,
@@ -83,7 +104,7 @@ def _named(name: str) -> Any:
 def _found() -> dict[str, Handler]:
     handlers: dict[str, Handler] = {}
     cv2: Any = sys.modules.get("cv2")
-    if cv2 is not None and not hasattr(sys, "OpenCV_LOADER"):
+    if imported(["cv2"]) and not hasattr(sys, "OpenCV_LOADER"):
         from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
 
         for attribute, value in vars(cv2).items():

@@ -25,20 +25,19 @@ from devicecore.migrate.lazy.array_operations import (
     View,
     index_of,
 )
+from devicecore.migrate.lazy.functions import FUNCTIONS, is_axis
 from devicecore.migrate.lazy.memory import Memory
 from devicecore.migrate.lazy.nodes import Slot, called, source
 from devicecore.migrate.lazy.operators import Operators, hosted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from devicecore.migrate.lazy.nodes import Node
 
     Array = np.ndarray[Any, Any]
 
 _FIRST: Final = Slot(0)
-# Longer tables have more entries than an image has pixels.
-_MOST_COLUMNS: Final = 64
 # Parts with fewer axes are numpy's: Python's own types take them for lists of numbers.
 _LEAST_AXES: Final = 2
 _NUMBERS: Final = frozenset({int, float, bool})
@@ -99,6 +98,10 @@ class DeviceArray(Operators):
     def is_view(self) -> bool:
         """Whether it is part of another array, or has its axes in another order."""
         return bool(self._views)
+
+    def shares(self, other: DeviceArray) -> bool:
+        """Return whether both are of the same memory."""
+        return self._memory is other._memory
 
     @property
     def values(self) -> Array:
@@ -170,7 +173,7 @@ class DeviceArray(Operators):
         if self.is_on_host:
             return self.values.transpose(*axes)
         if wanted not in _orders(ndim):
-            wanted = tuple([axis % ndim if _is_axis(axis, ndim) else ndim for axis in wanted])
+            wanted = tuple([axis % ndim if is_axis(axis, ndim) else ndim for axis in wanted])
             if wanted not in _orders(ndim):
                 return self.values.transpose(*axes)  # it raises an error
         old = self._axes
@@ -233,7 +236,7 @@ class DeviceArray(Operators):
         self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         del types
-        own = _FUNCTIONS.get(function)
+        own = FUNCTIONS.get(function)
         if own is not None and args and type(args[0]) is DeviceArray and not args[0].is_on_host:
             found = own(*args, **kwargs)
             if found is not None:
@@ -327,7 +330,7 @@ class DeviceArray(Operators):
         if function not in tables.FUNCTIONS or self.is_on_host:
             return None
         try:
-            placed = self._placed(constants)
+            placed, axis = tables.placed(constants, self.shape)
         except ValueError:
             return None
         # Computed as it lies in memory, so that numpy's result lies in the same order.
@@ -341,41 +344,12 @@ class DeviceArray(Operators):
             (node,), steps = node.inputs, node.kind.args[1]
         if node.kind.dtype != np.uint8:
             return None
-        step = tables.Step(function, *placed)
+        step = tables.Step(function, placed, axis if axis is None or axes is None else axes[axis])
         found = called(POINTWISE, (_FIRST, (*steps, step)), {}, (node,))
         if found is None:
             return None
         result = self._another(found)
         return result if axes is None else result.transpose(axes)
-
-    def _placed(self, constants: tuple[Any, ...]) -> tuple[tuple[Any, ...], int | None]:
-        """Return constants with one axis at most, and which axis of memory that is.
-
-        Raises:
-            ValueError: They have more, or are no numbers.
-        """
-        found: list[Any] = []
-        axes: set[int] = set()
-        for each in constants:
-            if type(each) is np.ndarray and each.ndim:
-                if each.ndim > self.ndim or each.size > _MOST_COLUMNS:
-                    raise ValueError(each)
-                shape = (1,) * (self.ndim - each.ndim) + each.shape
-                long = [axis for axis, length in enumerate(shape) if length > 1]
-                if any(shape[axis] != self.shape[axis] for axis in long) or len(long) > 1:
-                    raise ValueError(each)
-                axes |= {self.ndim - 1} if not long else set(long)
-                found.append(each.reshape(-1).copy())
-            elif each is None or type(each) in _NUMBERS or isinstance(each, (str, np.generic)):
-                found.append(each)
-            else:
-                raise ValueError(each)
-        if len(axes) > 1:
-            raise ValueError(axes)
-        if not axes:
-            return tuple(found), None
-        axis = axes.pop()
-        return tuple(found), axis if self._axes is None else self._axes[axis]
 
     def take_values_of(self, found: DeviceArray) -> bool:
         """Become another array's values, as where numpy writes in place; return whether it can."""
@@ -395,56 +369,6 @@ _NAMES = {"divide": "true_divide"}
 def _orders(ndim: int) -> frozenset[tuple[int, ...]]:
     """Return all orders of so many axes."""
     return frozenset(permutations(range(ndim)))
-
-
-def _transposed(array: DeviceArray, axes: Any = None) -> Any:
-    if axes is None:
-        return array.transpose()
-    return array.transpose(tuple(axes)) if isinstance(axes, (tuple, list)) else None
-
-
-def _moved(array: DeviceArray, source: Any, destination: Any) -> Any:
-    ndim = array.ndim
-    if not (_is_axis(source, ndim) and _is_axis(destination, ndim)):
-        return None
-    rest = [axis for axis in range(ndim) if axis != source % ndim]
-    rest.insert(destination % ndim, source % ndim)
-    return array.transpose(rest)
-
-
-def _flipped(array: DeviceArray, axis: Any = None) -> Any:
-    if not _is_axis(axis, array.ndim):
-        return None
-    return array[(slice(None),) * (axis % array.ndim) + (slice(None, None, -1),)]
-
-
-def _is_axis(value: Any, ndim: int) -> bool:
-    return type(value) is int and -ndim <= value < ndim
-
-
-def _clipped(array: DeviceArray, *args: Any, **kwargs: Any) -> Any:
-    limits = (*args, *kwargs.values())
-    if len(limits) != len(_LIMITS) or tuple(kwargs) != _LIMITS[len(args) :]:
-        return None
-    return array.clip(*limits)
-
-
-_LIMITS = ("a_min", "a_max")
-_FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
-    np.transpose: _transposed,
-    np.moveaxis: _moved,
-    np.flip: _flipped,
-    np.flipud: lambda m: _flipped(m, 0),
-    np.fliplr: lambda m: _flipped(m, 1),
-    np.clip: _clipped,
-    np.shape: lambda a: a.shape,
-    np.ndim: lambda a: a.ndim,
-    **{
-        function: lambda array, *args, _of=function, **kwargs: _of(array.layout, *args, **kwargs)
-        for function in (np.zeros_like, np.ones_like, np.empty_like)
-    },
-}
-"""What stays recorded, or needs no values; each returns None where numpy is to do it."""
 
 
 def _keeps_axes(how: Iterable[Any]) -> bool:

@@ -93,6 +93,12 @@ class Recording:
         """
         if self.calls >= _MOST_CALLS:
             return None
+        place: Any = None
+        apart = getattr(operation, "apart", None) if "dst" in kwargs else None
+        if apart is not None:
+            kwargs, place = apart(kwargs)
+            if place is not None and not _may_write(place, [*args, *kwargs.values()]):
+                return None
         inputs: list[Node] = []
         try:
             given = [
@@ -111,7 +117,9 @@ class Recording:
         self.calls += 1
         results = node.kind.results
         if len(results) == 1:
-            return DeviceArray(Memory(node, self))
+            found = DeviceArray(Memory(node, self))
+            # Into an array of another shape or type OpenCV writes nothing.
+            return place if place is not None and place.take_values_of(found) else found
         return tuple(DeviceArray(Memory(part(node, index), self)) for index in range(len(results)))
 
     def _slotted(self, value: Any, inputs: list[Node], is_image: bool) -> Any:
@@ -121,7 +129,7 @@ class Recording:
             TypeError: It is nothing that can be recorded.
         """
         own = type(value)
-        if own is DeviceArray and not value.is_on_host:
+        if own is DeviceArray and is_image and not value.is_on_host:
             inputs.append(value.node)
             return Slot(len(inputs) - 1)
         if own is DeviceArray:
@@ -136,3 +144,12 @@ class Recording:
         if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
             raise TypeError(value)
         return value
+
+
+def _may_write(place: Any, others: Sequence[Any]) -> bool:
+    """Return whether an array may become a call's result, whatever the order of its steps is."""
+    if type(place) is not DeviceArray or place.is_on_host or place.is_view:
+        return False
+    own = [each for each in others if type(each) is DeviceArray]
+    # Fractions may be rounded otherwise where the result is written into an image.
+    return place.dtype.kind in "iu" and all(each is place or not each.shares(place) for each in own)

@@ -33,6 +33,9 @@ FUNCTIONS = frozenset(
     }
 )
 _MOST = 1024
+# Longer tables have more entries than an image has pixels.
+_MOST_COLUMNS = 64
+_NUMBERS = frozenset({int, float, bool})
 
 
 @frozen(eq=False)
@@ -171,3 +174,41 @@ def looked_up(tensor: Any, values: Values) -> Any:
     shape[values.axis + 1] = -1
     columns = torch.arange(table.shape[1], device=tensor.device).reshape(shape)
     return torch.take(table, places * table.shape[1] + columns)
+
+
+def placed(
+    constants: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[tuple[Any, ...], int | None]:
+    """Return constants with one axis at most, and which axis of an array of a shape that is.
+
+    Args:
+        constants: What a function is given, with None in the place of the array.
+        shape: The array's shape.
+
+    Raises:
+        ValueError: They have more axes, or are no numbers.
+    """
+    found: list[Any] = []
+    axes: set[int] = set()
+    for each in constants:
+        if type(each) is np.ndarray and each.ndim:
+            axes |= _axes_of(each, shape)
+            found.append(each.reshape(-1).copy())
+        elif each is None or type(each) in _NUMBERS or isinstance(each, (str, np.generic)):
+            found.append(each)
+        else:
+            raise ValueError(each)
+    if len(axes) > 1:
+        raise ValueError(axes)
+    return tuple(found), axes.pop() if axes else None
+
+
+def _axes_of(constant: Array, shape: tuple[int, ...]) -> set[int]:
+    ndim = len(shape)
+    if constant.ndim > ndim or not 0 < constant.size <= _MOST_COLUMNS:
+        raise ValueError(constant)
+    own = (1,) * (ndim - constant.ndim) + constant.shape
+    long = {axis for axis, length in enumerate(own) if length > 1}
+    if len(long) > 1 or any(own[axis] != shape[axis] for axis in long):
+        raise ValueError(constant)
+    return long or {ndim - 1}

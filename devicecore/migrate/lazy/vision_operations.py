@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     Rule = Callable[[Any, dict[str, Any]], Sequence[Result] | None]
 
 _PLANE_AXES = 2
+# Each value of their results is one of their images' value at the same place.
+_IN_PLACE = frozenset(
+    {"LUT", "absdiff", "add", "addWeighted", "convertScaleAbs", "max", "min", "multiply"}
+    | {"bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "subtract"}
+)
 # Of types as `ddepth` names them.
 _DEPTHS: Mapping[int, Any] = {
     cv2.CV_8U: np.dtype(np.uint8),
@@ -56,6 +61,16 @@ class VisionOperation:
     def takes(self, place: int | str, /) -> bool:
         """Return whether an array as that argument is an image, and not a table or a matrix."""
         return place in _images_of(self.function)
+
+    def apart(self, kwargs: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return arguments without the array that the result is to be written into, and that.
+
+        None stands for none, and for one that may change what the result is.
+        """
+        place = kwargs.get("dst")
+        if place is None or self.function not in _IN_PLACE or kwargs.get("mask") is not None:
+            return kwargs, None
+        return {name: value for name, value in kwargs.items() if name != "dst"}, place
 
     def results(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Sequence[Result] | None:
         """Return the shape and the type of the result, or of several, if a kernel computes it."""

@@ -20,6 +20,8 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate.lazy import executing  # noqa: E402 - after cv2
+from devicecore.migrate.lazy.consumers import _OWN  # noqa: E402
+from devicecore.migrate.lazy.current import RECORDING  # noqa: E402
 from devicecore.migrate.lazy.device_array import DeviceArray  # noqa: E402
 from devicecore.migrate.lazy.keeping import copied  # noqa: E402
 from devicecore.migrate.lazy.operators import hosted  # noqa: E402
@@ -60,6 +62,12 @@ class World:
 
     def host(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         return on_arrays(lambda given, named: function(*given, **named), args, kwargs)
+
+    def required(self, array: Any, *requirements: str) -> Any:
+        if type(array) is DeviceArray:
+            name = "numpy.require"
+            return _OWN[name](np.require, (array,), {"requirements": list(requirements)})
+        return np.require(array, requirements=list(requirements))
 
     def contiguous(self, array: Any) -> Any:
         return array.contiguous() if type(array) is DeviceArray else np.ascontiguousarray(array)
@@ -226,7 +234,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "astype_kw": lambda x, y: x.astype(np.float32, order="F"),
     "astype_cast": lambda x, y: x.astype(np.uint8, casting="safe"),
     "torch": lambda x, y: torch.utils.data.default_collate([x, x]),
-    "masked": lambda x, y: np.ma.masked_array(x, x > 9).sum(),
+    "masked": lambda x, y: np.ma.masked_array(x, x > 9).filled(1).sum(),
     "masked_add": lambda x, y: (x + np.ma.masked_array(np.ones(x.shape), np.ones(x.shape))).count(),
     "matrix": lambda x, y: x * np.matrix(np.eye(x.shape[1])),
     "real": lambda x, y: x.real,
@@ -247,6 +255,15 @@ OPENCV: dict[str, Callable[[World, Any, Any], Any]] = {
     "split": lambda w, x, y: w.cv("split", x),
     "merge": lambda w, x, y: w.cv("merge", [x, x]),
     "add_dst": lambda w, x, y: w.cv("add", x, 3, dst=x),
+    "add_y_dst": lambda w, x, y: w.cv("add", x, x, dst=y),
+    "add_view_dst": lambda w, x, y: w.cv("add", x[::-1], 3, dst=x),
+    "add_into_view": lambda w, x, y: w.cv("add", x[1:], 3, dst=x[1:]),
+    "add_mask_dst": lambda w, x, y: w.cv("add", x, 3, dst=x, mask=x[..., 0] if x.ndim > 2 else x),
+    "multiply_dst": lambda w, x, y: w.cv("multiply", x, y, dst=x),
+    "lut_dst": lambda w, x, y: w.cv("LUT", x, np.arange(256, dtype=np.uint8), dst=x),
+    "lut_of": lambda w, x, y: w.cv("LUT", x, w.cv("flip", np.arange(256, dtype=np.uint8)[None], 1)),
+    "filter_by": lambda w, x, y: w.cv("filter2D", x, -1, y[:3, :3]),
+    "warp_by": lambda w, x, y: w.cv("warpAffine", x, y.astype(np.float32)[:2, :3], (4, 4)),
     "flip_dst": lambda w, x, y: w.cv("flip", x, 1, dst=y),
     "threshold": lambda w, x, y: w.cv("threshold", x, 99, 255, 0),
     "rectangle": lambda w, x, y: w.cv("rectangle", x, (1, 1), (2, 2), (9, 9, 9), -1),
@@ -255,6 +272,10 @@ OPENCV: dict[str, Callable[[World, Any, Any], Any]] = {
     "grey": lambda w, x, y: w.cv("cvtColor", x, cv2.COLOR_BGR2GRAY),
     "rgb": lambda w, x, y: w.cv("cvtColor", x, cv2.COLOR_BGR2RGB),
     "lut": lambda w, x, y: w.cv("LUT", x, np.arange(256, dtype=np.uint8)[::-1].copy()),
+    "require_C": lambda w, x, y: w.required(x, "C_CONTIGUOUS"),
+    "require_CW": lambda w, x, y: w.required(x, "C", "W"),
+    "require_F": lambda w, x, y: w.required(x, "F"),
+    "require_CO": lambda w, x, y: w.required(x, "C", "OWNDATA"),
     "contiguous": lambda w, x, y: w.contiguous(x),
     "from_numpy": lambda w, x, y: w.host(torch.from_numpy, x).clone(),
     "as_tensor": lambda w, x, y: w.host(torch.as_tensor, x).clone(),
@@ -365,7 +386,11 @@ IMAGES = st.builds(
 def test_any_program(images: Any, program: Any) -> None:
     plain, other = (World(images, is_recorded=each) for each in (False, True))
     expected, right = ran(plain, program)
-    found, wrong = ran(other, program)
+    token = RECORDING.set(other.recording)
+    try:
+        found, wrong = ran(other, program)
+    finally:
+        RECORDING.reset(token)
     if wrong is not None and (right is None or len(found) < len(expected)):
         # Then the frame runs anew.
         assert isinstance(wrong, (*REFUSALS, cv2.error)), wrong
