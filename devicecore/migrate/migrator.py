@@ -22,7 +22,7 @@ from devicecore.migrate.lazy import consumers
 from devicecore.migrate.lazy.current import by_host
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.report import Report, Tally
-from devicecore.migrate.scanning import namespace_of
+from devicecore.migrate.scanning import imported, namespace_of
 from devicecore.migrate.site import Care, Site
 from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MoveInputStrategy
@@ -233,14 +233,19 @@ class PipelineMigrator:
             for target in map(_at_home, self._known_targets(self.registry.packages_in_frames)):
                 self._patch(target, is_frame=self._strategy(target) is None)
         if self._records:
-            for holder, name, handler in consumers.found(self._patched):
+            # Those with a strategy may be patched later: once a frame is there that has them.
+            known = self._known_targets(self.registry.packages_in_frames)
+            own = {target.canonical for target in known} - self._patched
+            patched = self._patched | own
+            for holder, name, handler in consumers.found(patched):
                 self._injector.add(holder, name, self._wrapper.of_consumer(handler))
+            self._patched = patched - own
         self._watch(found)
         self._forget_decisions()
 
     def _import_strategies(self, _module: object = None) -> None:
         """Import what computes functions, while nobody waits for us: others may import the same."""
-        for package in self.registry.packages & set(sys.modules):
+        for package in imported(self.registry.packages):
             self.registry.names([package])
 
     def _patch(self, target: Target, *, is_frame: bool) -> None:
@@ -255,7 +260,7 @@ class PipelineMigrator:
 
     def _known_targets(self, packages: frozenset[str]) -> Iterator[Target]:
         """Yield the functions in imported modules of some packages that have a strategy."""
-        for name in self.registry.names(packages & set(sys.modules)):
+        for name in self.registry.names(imported(packages)):
             parts = name.split(".")
             lengths = range(len(parts) - 1, 0, -1)
             modules = (".".join(parts[:length]) for length in lengths)

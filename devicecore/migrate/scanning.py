@@ -33,6 +33,18 @@ class Binding(NamedTuple):
     value: Any
 
 
+def imported(names: Iterable[str]) -> frozenset[str]:
+    """Return those of some modules that are imported to their end."""
+    return frozenset(name for name in names if _is_imported(sys.modules.get(name)))
+
+
+def _is_imported(module: Any) -> bool:
+    if module is None:
+        return False
+    spec: Any = namespace_of(module).get("__spec__")
+    return not getattr(spec, "_initializing", False)
+
+
 def namespace_of(module: object) -> dict[str, Any]:
     """Return the dict of *module*, reading no attribute of it; an empty one if it has none."""
     if not _is_a(module, ModuleType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 from attrs import Factory, field, frozen
@@ -74,6 +75,12 @@ class Strategy(Protocol):
         """
 
 
+@lru_cache(maxsize=16)
+def _scope(device: Device) -> device_scope:
+    """Return the scope of a device; making one takes longer than entering it."""
+    return device_scope(device)
+
+
 def _as_given(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -143,7 +150,7 @@ class MigrationStrategy:
         require_promise(self.promise, options, op, device)
         args, kwargs = self.process_inputs(args, kwargs, device)
         args, kwargs = self.arg_mapper(args, kwargs)
-        with device_scope(device):
+        with _scope(device):
             result = device.compute(self._kernel, *args, **kwargs)
         return self.process_output(result)
 
@@ -204,7 +211,7 @@ class MoveInputStrategy:
             raise InputsNotMovedError(op, device.name, {"its arguments": str(error)}) from error
         given |= inside
         moved = _Moved(outside, inside)
-        with device_scope(device):
+        with _scope(device):
             result = original(
                 *(given[place] for place in range(len(args))),
                 **{name: given[name] for name in kwargs},

@@ -11,6 +11,7 @@ from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host
+from devicecore.migrate.scanning import imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,19 +29,6 @@ def _contiguous(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     if is_plain and _is_recorded(args[0]):
         return args[0].contiguous()
     return by_host(original, args, kwargs)
-
-
-def _required(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    wanted = kwargs.get("requirements")
-    if len(args) != 1 or kwargs.keys() != {"requirements"} or not isinstance(wanted, (list, tuple)):
-        return by_host(original, args, kwargs)
-    if "C" not in {str(each)[:1] for each in wanted} or not _HAD.issuperset(wanted):
-        return by_host(original, args, kwargs)
-    return _contiguous(original, args, {}) if _is_recorded(args[0]) else original(*args, **kwargs)
-
-
-# What arrays in C's order have, if they are new.
-_HAD = frozenset({"C", "CONTIGUOUS", "C_CONTIGUOUS", "A", "ALIGNED", "W", "WRITEABLE"})
 
 
 def _is_recorded(value: Any) -> bool:
@@ -67,7 +55,6 @@ def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 _OWN: Mapping[str, Handler] = {
     "numpy.ascontiguousarray": _contiguous,
-    "numpy.require": _required,
     "torch.from_numpy": by_host,
     "torch.as_tensor": by_host,
     "torch.tensor": by_host,
