@@ -20,7 +20,6 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate.lazy import executing  # noqa: E402 - after cv2
-from devicecore.migrate.lazy.consumers import _OWN  # noqa: E402
 from devicecore.migrate.lazy.current import RECORDING  # noqa: E402
 from devicecore.migrate.lazy.device_array import DeviceArray  # noqa: E402
 from devicecore.migrate.lazy.keeping import copied  # noqa: E402
@@ -62,12 +61,6 @@ class World:
 
     def host(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         return on_arrays(lambda given, named: function(*given, **named), args, kwargs)
-
-    def required(self, array: Any, *requirements: str) -> Any:
-        if type(array) is DeviceArray:
-            name = "numpy.require"
-            return _OWN[name](np.require, (array,), {"requirements": list(requirements)})
-        return np.require(array, requirements=list(requirements))
 
     def contiguous(self, array: Any) -> Any:
         return array.contiguous() if type(array) is DeviceArray else np.ascontiguousarray(array)
@@ -133,6 +126,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "array_nocopy": lambda x, y: np.array(x, copy=False),
     "array_nocopy_f": lambda x, y: np.array(x, np.float32, copy=False),
     "array_list": lambda x, y: np.array([x, x]),
+    "require": lambda x, y: np.require(x, requirements=["C", "W"]),
     "asfortran": lambda x, y: np.asfortranarray(x),
     "copy": lambda x, y: x.copy(),
     "copy_F": lambda x, y: x.copy("F"),
@@ -272,10 +266,6 @@ OPENCV: dict[str, Callable[[World, Any, Any], Any]] = {
     "grey": lambda w, x, y: w.cv("cvtColor", x, cv2.COLOR_BGR2GRAY),
     "rgb": lambda w, x, y: w.cv("cvtColor", x, cv2.COLOR_BGR2RGB),
     "lut": lambda w, x, y: w.cv("LUT", x, np.arange(256, dtype=np.uint8)[::-1].copy()),
-    "require_C": lambda w, x, y: w.required(x, "C_CONTIGUOUS"),
-    "require_CW": lambda w, x, y: w.required(x, "C", "W"),
-    "require_F": lambda w, x, y: w.required(x, "F"),
-    "require_CO": lambda w, x, y: w.required(x, "C", "OWNDATA"),
     "contiguous": lambda w, x, y: w.contiguous(x),
     "from_numpy": lambda w, x, y: w.host(torch.from_numpy, x).clone(),
     "as_tensor": lambda w, x, y: w.host(torch.as_tensor, x).clone(),
@@ -384,6 +374,43 @@ IMAGES = st.builds(
     ),
 )
 def test_any_program(images: Any, program: Any) -> None:
+    check(images, program)
+
+
+PART = ("index", slice(1, None))
+EASILY_WRONG: dict[str, list[Any]] = {
+    "a part in C's order is its own copy": [PART, ("cv", "contiguous"), ("assign", 0, 7)],
+    "writing into a part": [PART, ("in place", "iadd", 1)],
+    "writing into the whole": [PART, ("in place", "isub", 3)],
+    "the order of what is computed of turned axes": [("numpy", "T201"), ("astype", "float32")],
+    "turned back": [("numpy", "T120"), ("numpy", "norm"), ("numpy", "T"), ("numpy", "clip")],
+    "backwards": [("index", slice(None, None, -1)), ("numpy", "norm"), ("numpy", "copy")],
+    "dst= that is read from": [("cv", "add_view_dst")],
+    "dst=": [("cv", "add_dst"), ("cv", "lut_dst"), ("numpy", "sum")],
+    "an axis too many": [("numpy", "moveaxis99")],
+    "no such axis": [("numpy", "flip9")],
+    "out=": [("numpy", "add_out"), ("numpy", "clip_out"), ("numpy", "norm")],
+    "drawn into": [PART, ("cv", "rectangle"), ("numpy", "sum")],
+    "warnings": [("astype", "float32"), ("cv", "flip"), ("pair", "truediv")],
+    "two of one": [("numpy", "np_divmod_out")],
+    "a table": [("cv", "lut_of"), ("cv", "filter_by"), ("cv", "warp_by")],
+}
+
+
+@pytest.mark.parametrize("of_last", [True, False])
+@pytest.mark.parametrize("name", sorted(EASILY_WRONG))
+def test_programs_that_are_easily_wrong(name: str, of_last: bool) -> None:
+    image = np.random.default_rng(1).integers(0, 200, (4, 5, 3), dtype=np.uint8)
+    image[0, 0] = 0
+    program = []
+    for place, step in enumerate(EASILY_WRONG[name]):
+        at = place if of_last else 0
+        program.append((at, at, step))
+    check([image], program)
+
+
+def check(images: Any, program: Any) -> None:
+    """Fail unless a program gives the same in a recorded frame, or the frame would run anew."""
     plain, other = (World(images, is_recorded=each) for each in (False, True))
     expected, right = ran(plain, program)
     token = RECORDING.set(other.recording)
