@@ -75,9 +75,7 @@ def by_cvcuda() -> Callable[[torch.Tensor], Any]:
 
 def by_torchvision() -> Callable[[torch.Tensor], Any]:
     """Return the same pipeline of torchvision's transforms v2."""
-    from torchvision.transforms.v2 import (  # type: ignore[import-not-found] # the same
-        functional as functions,
-    )
+    from torchvision.transforms.v2 import functional as functions
 
     def run(frames: torch.Tensor) -> Any:
         planes = frames.permute(0, 3, 1, 2)

@@ -44,9 +44,9 @@ class DeviceLoader:
     """A ``torch.utils.data.DataLoader`` whose device does what a plan names.
 
     The calls and the frames that the plan names are recorded while workers load samples, and
-    computed on the device for whole batches, in the process that has the loader. What they return is, in a batch, a
-    tensor on the device with the values that the program itself would have got; all else is what
-    torch's loader gives. The next batch is on its way while the program has one.
+    computed on the device for whole batches, in the process that has the loader. What they return
+    is, in a batch, a tensor on the device with the values that the program itself would have got;
+    all else is what torch's loader gives. The next batch is on its way while the program has one.
 
     Args:
         dataset: The program's own, indexed or iterable.

@@ -6,7 +6,11 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import cv2
+import numpy as np
+
 from devicecore.migrate import PipelineMigrator
+from devicecore.migrate.lazy.device_array import DeviceArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,3 +41,17 @@ def row(migrator: PipelineMigrator, name: str = "frame") -> Any:
     sites = [each for each in migrator._sites.values() if each is not None]
     (found,) = [each.tally.row() for each in sites if each.tally.path.endswith(name)]
     return found
+
+
+def image(seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(0, 256, (16, 20, 3), dtype=np.uint8)
+
+
+def small(given: Any) -> Any:
+    return cv2.resize(given, (8, 6))
+
+
+def refuse(array: Any) -> None:
+    """Do what cannot be done with anything but an array of numpy, once."""
+    if type(array) is DeviceArray:
+        raise TypeError("refused")

@@ -42,7 +42,9 @@ def check(name: str, *args: Any, **kwargs: Any) -> bool:
     assert [(each.shape, each.dtype) for each in results] == [
         (each.shape, each.dtype) for each in wanted
     ]
-    plan = catalog.find(name, "torch").plan(args, kwargs)
+    operation = catalog.find(name, "torch")
+    plan = operation.plan(args, kwargs) if operation else None
+    assert plan is not None
     for each, right in zip(results, wanted, strict=True):
         values = each.values
         assert values.flags.c_contiguous == right.flags.c_contiguous
@@ -93,7 +95,7 @@ def _two(image: Any) -> Any:
 
 def _calls(image: Any) -> dict[str, Any]:
     """Return positional arguments after the image, and others, for each function."""
-    none = st.tuples(), st.fixed_dictionaries({})
+    none: Any = (st.tuples(), st.fixed_dictionaries({}))
     dtype = st.fixed_dictionaries({}, optional={"dtype": DEPTHS, "dst": st.just(None)})
     ddepth = {"borderType": BORDERS}
     kernel = st.sampled_from([np.ones((3, 3), np.uint8), None, np.ones((2, 3), np.uint8)])

@@ -114,7 +114,7 @@ class Held(Pictures):
 
     def __init__(self) -> None:
         super().__init__()
-        self.images = [cv2.imdecode(file, cv2.IMREAD_COLOR) for file in self.files]
+        self.images: list[Any] = [cv2.imdecode(file, cv2.IMREAD_COLOR) for file in self.files]
 
     def image(self, index: int) -> Any:
         return self.images[index][2:]
