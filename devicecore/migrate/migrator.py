@@ -98,6 +98,7 @@ class PipelineMigrator:
             self._tracker, self._decide, by_host if self._records else None
         )
         self._injector = PatchInjector()
+        self._consumers = PatchInjector()  # of functions that the plan does not name
         self._count = 0
         self._keys: Keys[Located] = Keys(())
         self._patched: set[Segments] = set()
@@ -138,6 +139,7 @@ class PipelineMigrator:
             self._count = max(self._count - 1, 0)
             if self._count == 0:
                 self._unwatch()
+                self._consumers.restore_all()
                 self._injector.restore_all()
 
     def refresh(self) -> None:
@@ -213,10 +215,12 @@ class PipelineMigrator:
 
     def _patch_all(self) -> None:
         # What was there when it was last active may have been imported anew since.
-        self._injector, self._patched = PatchInjector(), set()
+        self._injector, self._consumers, self._patched = PatchInjector(), PatchInjector(), set()
         with ExitStack() as undo:
             undo.callback(self._unwatch)
             self._refresh()
+            self._consumers.apply_all()
+            undo.callback(self._consumers.restore_all)
             self._injector.apply_all()
             self._ask_for_pending()
             undo.pop_all()
@@ -238,7 +242,7 @@ class PipelineMigrator:
             own = {target.canonical for target in known} - self._patched
             patched = self._patched | own
             for holder, name, handler in consumers.found(patched):
-                self._injector.add(holder, name, self._wrapper.of_consumer(handler))
+                self._consumers.add(holder, name, self._wrapper.of_consumer(handler))
             self._patched = patched - own
         self._watch(found)
         self._forget_decisions()
