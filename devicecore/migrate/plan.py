@@ -98,7 +98,8 @@ class Options:
 
     Attributes:
         residency: ``"plain"`` where each call returns an ordinary array; ``"scoped"`` where results
-            stay on the device until the outermost frame that the plan names.
+            stay on the device until the outermost function that the plan names so has ended. For a
+            `DeviceLoader` it means nothing.
         min_pixels: The fewest pixels that are worth another device; smaller calls stay.
         accept: The loosest promise of pixels that is good enough.
         kernel: The only kernels to take; None for any.
