@@ -145,8 +145,8 @@ def _step(device: Device, column: Sequence[Node], inputs: Sequence[Any]) -> Any:
     """Return the same value of all frames."""
     kind = column[0].kind
     if kind.operation is None:
-        there = [as_tensor(node.host, device) for node in column]
-        return there[0].unsqueeze(0) if len(there) == 1 else torch.stack(there)
+        # A copy in any case: whoever gave the arrays may use their memory for others soon.
+        return torch.stack([as_tensor(node.host, device) for node in column])
     args, kwargs = kind.filled(inputs)
     try:
         found = kind.operation.on_device(device, kind.options, args, kwargs)

@@ -134,6 +134,18 @@ class Reused(Pictures):
         return found, index
 
 
+class Plane(Pictures):
+    """With results that are views of what was decoded."""
+
+    def prepare(self, image: Any) -> Any:
+        return planes(np.ascontiguousarray(image[:40, :, 0]))
+
+
+def planes(image: Any) -> Any:
+    """Return the only plane of an image."""
+    return cv2.split(image)[0]
+
+
 class Stream(torch.utils.data.IterableDataset):  # type: ignore[type-arg] # as above
     """Pictures one after the other."""
 

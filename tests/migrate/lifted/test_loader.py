@@ -111,6 +111,14 @@ def test_a_stream() -> None:
     same(list(loader), expected)
 
 
+def test_memory_of_workers_is_used_again_only_when_it_was_read() -> None:
+    plan = {"tests.migrate.lifted.pictures:planes": TORCH}
+    dataset = pictures.Plane(12)
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=1))
+    loader = DeviceLoader(dataset, plan, batch_size=1, num_workers=1, strict=True)
+    same(list(loader), expected)
+
+
 def test_several_epochs_with_the_same_workers() -> None:
     loader, expected = both(pictures.Pictures(), num_workers=2, persistent_workers=True)
     for _ in range(3):
