@@ -129,9 +129,9 @@ class DeviceLoader:
         """Yield batches; what is on the device is ordered on the current stream."""
         read: deque[tuple[Any, set[Piece]]] = deque()
         ahead: deque[Any] = deque()
-        with self._recording():
+        with self._recording() as known:
             for batch in self._loader:
-                computed, pieces = self._computed(batch)
+                computed, pieces = self._computed(batch, known)
                 ahead.append(computed)
                 read.append((self._event(), pieces))
                 while read and (read[0][0] is None or read[0][0].query()):
@@ -150,16 +150,21 @@ class DeviceLoader:
         return self.device.device_type == "CUDA"
 
     @contextmanager
-    def _recording(self) -> Iterator[None]:
-        """Record samples in this process, if it has no workers that do so."""
+    def _recording(self) -> Iterator[dict[str, Piece]]:
+        """Record samples in this process, if it has no workers that do so.
+
+        Lends what becomes the shared memory of the workers, by its names.
+        """
         lifter = None if self._loader.num_workers else self._loading.lifter.activate()
+        stays = self._loader.persistent_workers
+        pieces = self._pieces if stays else {}
         try:
-            yield
+            yield pieces
         finally:
             if lifter is not None:
                 lifter.deactivate()
-            if not self._loader.persistent_workers:
-                self._forget_pieces()
+            if not stays:
+                self._forget(pieces)
 
     def _event(self) -> Any:
         """Return what says when all that was read for a batch is not needed any more."""
@@ -170,7 +175,7 @@ class DeviceLoader:
         event.record(torch.cuda.current_stream(torch.device(self.device.torch_device or "cuda")))
         return event
 
-    def _computed(self, batch: Any) -> tuple[Any, set[Piece]]:
+    def _computed(self, batch: Any, known: dict[str, Piece]) -> tuple[Any, set[Piece]]:
         """Return a batch with tensors in it, and the shared memory that is read for them."""
         is_collated = not isinstance(batch, Samples)
         leaves: list[Any] = []
@@ -179,7 +184,7 @@ class DeviceLoader:
             frames = list(zip(*(leaf.nodes for leaf in leaves), strict=True))
         else:
             frames = [(leaf.node,) for leaf in leaves]
-        pieces = self._shared(frames)
+        pieces = self._shared(frames, known)
         columns = self._tensors(frames, together=is_collated) if frames else []
         found = iter(columns)
         if is_collated:
@@ -234,26 +239,25 @@ class DeviceLoader:
             return found
         return [each.to(self.device.torch_device) for each in found]
 
-    def _shared(self, frames: Sequence[Sequence[Node]]) -> set[Piece]:
+    def _shared(self, frames: Sequence[Sequence[Node]], known: dict[str, Piece]) -> set[Piece]:
         """Return the shared memory that values are in; a card may copy from it by itself."""
         if not self._loader.num_workers:
             return set()
         nodes = (node for frame in frames for node in in_order(frame))
         pieces = {node.piece for node in nodes if isinstance(node, Shared)}
         for piece in pieces:
-            if piece.name not in self._pieces:
-                self._pieces[piece.name] = piece
+            if piece.name not in known:
+                known[piece.name] = piece
                 if self._is_cuda:
                     _register(piece)
         return pieces
 
-    def _forget_pieces(self) -> None:
-        PIECES.forget(self._pieces)
-        if self._is_cuda and self._pieces:
+    def _forget(self, pieces: dict[str, Piece]) -> None:
+        PIECES.forget(pieces)
+        if self._is_cuda and pieces:
             torch.cuda.synchronize(self.device.torch_device)
-            for piece in self._pieces.values():
+            for piece in pieces.values():
                 _runtime().cudaHostUnregister(piece.memory.data_ptr())
-        self._pieces.clear()
 
 
 def _register(piece: Piece) -> None:

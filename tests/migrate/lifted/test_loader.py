@@ -15,7 +15,7 @@ cv2 = pytest.importorskip("cv2")
 from devicecore.errors import PlanError, RefusedCallError  # noqa: E402 - after torch
 from devicecore.migrate import DeviceLoader, PipelineMigrator  # noqa: E402
 from devicecore.migrate.lazy import executing  # noqa: E402
-from devicecore.migrate.lifted.arena import Arena  # noqa: E402
+from devicecore.migrate.lifted.arena import PIECES, Arena  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
 from tests.migrate.lifted import pictures  # noqa: E402
 
@@ -93,7 +93,7 @@ def test_arrays_of_the_dataset(immutable: bool, monkeypatch: pytest.MonkeyPatch)
         dataset, num_workers=2, multiprocessing_context="fork", immutable=immutable
     )
     same(list(loader), expected)
-    assert bool(loader._pieces) is False  # forgotten once the workers have ended
+    assert not PIECES._known  # forgotten once the workers have ended
     for image in dataset.images:
         image.flags.writeable = False
     loader, expected = both(dataset, num_workers=2, multiprocessing_context="fork")
@@ -117,6 +117,13 @@ def test_memory_of_workers_is_used_again_only_when_it_was_read() -> None:
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=1))
     loader = DeviceLoader(dataset, plan, batch_size=1, num_workers=1, strict=True)
     same(list(loader), expected)
+
+
+def test_two_at_once() -> None:
+    loader, expected = both(pictures.Named(), num_workers=1)
+    pairs = list(zip(loader, loader, strict=True))
+    for one, wanted in zip(zip(*pairs, strict=True), [expected, expected], strict=True):
+        same(list(one), wanted)
 
 
 def test_several_epochs_with_the_same_workers() -> None:
