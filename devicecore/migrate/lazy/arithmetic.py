@@ -40,7 +40,9 @@ class Arithmetic:
         """Return whether an argument is a value: both are, unless they are constants."""
         return isinstance(place, int)
 
-    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result] | None:
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result] | None:
         """Return the shape and the type of the result, if all devices find the same."""
         if not all(map(_is_computable, args)) or not is_known(self.range(args, {})):
             return None

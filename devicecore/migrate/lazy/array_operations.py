@@ -47,7 +47,9 @@ class View(_OfArrays):
 
     name: str
 
-    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result] | None:
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result] | None:
         """Return the shape and the type of the view; None if there is none."""
         kind, how = args
         try:
@@ -106,7 +108,9 @@ class Copy(_OfArrays):
 
     name: str = "copy"
 
-    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result]:
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result]:
         """Return the shape and the type."""
         return (args[0].results[0],)
 
@@ -131,7 +135,9 @@ class Pointwise(_OfArrays):
 
     name: str = "pointwise"
 
-    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result] | None:
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result] | None:
         """Return the shape and the type; None if numpy refuses, or warns of a value."""
         kind, steps = args
         found = tables.table_of(steps)

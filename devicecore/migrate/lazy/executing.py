@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
 
 
-def computed(device: Device, frames: Sequence[Sequence[Node]]) -> list[list[Tensor]]:
-    """Return values as tensors on a device, each of the shape that its array would have.
-
-    Args:
-        device: Where.
-        frames: The values that are wanted of each frame.
-
-    Raises:
-        DeviceError: The device cannot.
-    """
-    return in_rows(len(frames), computed_together(device, frames))
-
-
 def in_rows(
     count: int, groups: Sequence[tuple[Sequence[int], Sequence[Tensor]]]
 ) -> list[list[Tensor]]:
@@ -55,13 +42,21 @@ def in_rows(
 
 
 def computed_together(
-    device: Device, frames: Sequence[Sequence[Node]]
+    device: Device, frames: Sequence[Sequence[Node]], *, is_strict: bool = False
 ) -> list[tuple[list[int], list[Tensor]]]:
-    """Return the same for each group of frames that did the same, in one tensor for each value.
+    """Return values as tensors on a device, of all frames that did the same in one for each value.
+
+    Args:
+        device: Where.
+        frames: The values that are wanted of each frame.
+        is_strict: Whether an error takes the place of an original's answer.
 
     Returns:
         The indices of the frames of each group, and a tensor for each of their values, with an axis
         for the frames.
+
+    Raises:
+        DeviceError: The device cannot.
     """
     alike: defaultdict[Any, list[int]] = defaultdict(list)
     for index, roots in enumerate(frames):
@@ -72,12 +67,15 @@ def computed_together(
             whole = None
             if len(kinds) == 1:
                 whole = fused(device, [frames[index][0] for index in members])
-            found += _groups(device, frames, members) if whole is None else [(members, [whole])]
+            if whole is None:
+                found += _groups(device, frames, members, is_strict=is_strict)
+            else:
+                found.append((members, [whole]))
     return found
 
 
 def _groups(
-    device: Device, frames: Sequence[Sequence[Node]], members: Sequence[int]
+    device: Device, frames: Sequence[Sequence[Node]], members: Sequence[int], *, is_strict: bool
 ) -> list[tuple[list[int], list[Tensor]]]:
     """Return the values of frames that may differ in which of their inputs are the same one."""
     groups: defaultdict[Any, list[int]] = defaultdict(list)
@@ -88,12 +86,17 @@ def _groups(
     for same in groups.values():
         columns = list(zip(*(programs[index] for index in same), strict=True))
         wanted = [programs[same[0]].index(root) for root in frames[same[0]]]
-        found.append((same, _run(device, columns, wanted)))
+        found.append((same, _run(device, columns, wanted, is_strict=is_strict)))
     return found
 
 
-def one(device: Device, root: Node) -> Tensor:
+def one(device: Device, root: Node, *, is_strict: bool = False) -> Tensor:
     """Return one value as a tensor on a device, and keep there what it was computed from.
+
+    Args:
+        device: Where.
+        root: The value.
+        is_strict: Whether an error takes the place of an original's answer.
 
     Raises:
         DeviceError: The device cannot.
@@ -111,7 +114,9 @@ def one(device: Device, root: Node) -> Tensor:
                 waiting += missing
                 continue
             if node.there is None:
-                node.there = _step(device, [node], [each.there for each in node.inputs])
+                node.there = _step(
+                    device, [node], [each.there for each in node.inputs], is_strict=is_strict
+                )
             waiting.pop()
     there: Any = root.there
     found: Tensor = there[0]
@@ -125,23 +130,26 @@ def _program(nodes: Sequence[Node], roots: Sequence[Node]) -> Any:
     return steps, tuple(places[id(root)] for root in roots)
 
 
-def _run(device: Device, columns: Sequence[Sequence[Node]], wanted: Sequence[int]) -> list[Tensor]:
+def _run(
+    device: Device, columns: Sequence[Sequence[Node]], wanted: Sequence[int], *, is_strict: bool
+) -> list[Tensor]:
     """Return the wanted values, of all frames at once.
 
     Args:
         device: Where.
         columns: The same value of all frames, for each value.
         wanted: Which of these.
+        is_strict: Whether an error takes the place of the original's answer.
     """
     places = {id(column[0]): place for place, column in enumerate(columns)}
     values: list[Any] = []
     for column in columns:
         inputs = [values[places[id(each)]] for each in column[0].inputs]
-        values.append(_step(device, column, inputs))
+        values.append(_step(device, column, inputs, is_strict=is_strict))
     return [values[place] for place in wanted]
 
 
-def _step(device: Device, column: Sequence[Node], inputs: Sequence[Any]) -> Any:
+def _step(device: Device, column: Sequence[Node], inputs: Sequence[Any], *, is_strict: bool) -> Any:
     """Return the same value of all frames."""
     kind = column[0].kind
     if kind.operation is None:
@@ -151,6 +159,8 @@ def _step(device: Device, column: Sequence[Node], inputs: Sequence[Any]) -> Any:
     try:
         found = kind.operation.on_device(device, kind.options, args, kwargs)
     except RefusedCallError as error:
+        if is_strict:
+            raise
         found = _by_the_original(device, error, kind, inputs, len(column))
     return _shaped(found, kind, len(column))
 
@@ -166,8 +176,6 @@ def _shaped(found: Any, kind: Kind, count: int) -> Any:
             _tensor(each, (count, *shape), dtype, kind)
             for each, (shape, dtype) in zip(found, kind.results, strict=True)
         ]
-    if len(kind.results) > 1:  # of one image
-        found = [found] if not isinstance(found, (list, tuple)) else found
     return _tensor(found, (count, *kind.shape), kind.dtype, kind)
 
 

@@ -76,7 +76,9 @@ class Frame:
         from devicecore.migrate.lazy import executing  # it imports torch
 
         with self._site.care.inside_kernels():
-            found = executing.downloaded(executing.one(self._device, node))
+            found = executing.downloaded(
+                executing.one(self._device, node, is_strict=self._site.care.is_strict)
+            )
         self._count(found)
         return found
 

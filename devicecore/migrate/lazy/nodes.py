@@ -45,12 +45,15 @@ class Operation(Protocol):
         """Return whether an array as that argument is a value, and not a constant of the call."""
         ...
 
-    def results(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Sequence[Result] | None:
+    def results(
+        self, args: Sequence[Any], kwargs: dict[str, Any], options: Options | None, /
+    ) -> Sequence[Result] | None:
         """Return the shape and the type of the result, or of several; None if it cannot say.
 
         Args:
             args: The arguments, with a `Kind` for each value.
             kwargs: More of them.
+            options: What the plan says of such calls.
         """
 
     def on_host(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
@@ -243,7 +246,7 @@ def _of_calls(
     def make() -> Kind | None:
         given = [_filled(each, kinds) for each in args]
         named = {name: _filled(each, kinds) for name, each in kwargs.items()}
-        results = operation.results(given, named)
+        results = operation.results(given, named, options)
         if results is None:
             return None
         return Kind(operation, tuple(args), dict(kwargs), kinds, results, options)
@@ -272,7 +275,9 @@ class Part:
         """Return whether an argument is a value: the results are."""
         return place == 0
 
-    def results(self, args: Sequence[Any], _: dict[str, Any], /) -> Sequence[Result]:
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result]:
         """Return the shape and the type of the one."""
         return (args[0].results[args[1]],)
 

@@ -72,12 +72,18 @@ class VisionOperation:
             return kwargs, None
         return {name: value for name, value in kwargs.items() if name != "dst"}, place
 
-    def results(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Sequence[Result] | None:
-        """Return the shape and the type of the result, or of several, if a kernel computes it."""
+    def results(
+        self, args: Sequence[Any], kwargs: dict[str, Any], options: Options | None, /
+    ) -> Sequence[Result] | None:
+        """Return the shape and the type of the result, or of several, if a kernel computes it.
+
+        That kernel promises what the plan asks for.
+        """
         operation = catalog.find(self.function, "torch")
         if operation is None or operation.destination(args, kwargs) is not None:
             return None
-        if operation.plan(args, kwargs) is None:
+        plan = operation.plan(args, kwargs)
+        if plan is None or not (options is None or _policy(options).accepts(plan.promise)):
             return None
         try:
             bound = signature(operation.planner).bind(*args, **kwargs)

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from devicecore.cv.plan import PROMISES
+from devicecore.errors import RefusedCallError
+from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import RECORDING
 from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.nodes import on_host
 from devicecore.migrate.lazy.recording import Recording
-from devicecore.migrate.lazy.results import on_arrays
+from devicecore.migrate.lazy.results import on_arrays, returned
 from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.lazy.sites import REFUSALS
 from devicecore.migrate.migrator import PipelineMigrator
@@ -25,6 +27,7 @@ from devicecore.migrate.report import Tally
 from devicecore.migrate.site import Site
 from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.values import pixels_among, replaced
+from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +68,15 @@ class LiftedSite(Site):
             result = recording.record(self.operation, args, kwargs, self.options)
             if result is not None:
                 return result
-        return on_arrays(lambda given, named: original(*given, **named), args, kwargs)
+        found = on_arrays(lambda given, named: original(*given, **named), args, kwargs)
+        if is_large:  # only now: of calls that nobody can compute, the original has its own words
+            self._say(self.tally.bounded("no kernel computes it in a sample"))
+        return found
+
+    def _say(self, reason: str) -> None:
+        if self.care.is_strict:
+            raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
+        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
 
 
 class Lifter(PipelineMigrator):
@@ -75,6 +86,7 @@ class Lifter(PipelineMigrator):
         plan: The plan.
         registry: How functions are computed.
         keep: Returns the values that an array of the program has now.
+        strict: Whether a call that no kernel computes is an error.
     """
 
     def __init__(
@@ -82,8 +94,10 @@ class Lifter(PipelineMigrator):
         plan: OptimizationPlan,
         registry: StrategyRegistry | None,
         keep: Callable[[Array], Node],
+        *,
+        strict: bool = False,
     ) -> None:
-        super().__init__(plan, registry)
+        super().__init__(plan, registry, strict=strict)
         self._keep = keep
         self._options: Options = max(
             (entry.options for entry in plan.entries if not entry.is_original),
@@ -91,6 +105,7 @@ class Lifter(PipelineMigrator):
             default=Options(),
         )
         self._refused = 0
+        self._last: Recording | None = None
 
     def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool) -> Any:
         """Return a sample with a `DeviceArray` in the place of each array that was only recorded.
@@ -103,7 +118,7 @@ class Lifter(PipelineMigrator):
         if self._refused >= _MOST_REFUSED:
             return load(index)
         saved = Saved((load, index), {})
-        recording = Recording(on_host, self._keep, None, self._options)
+        recording = self._last = Recording(on_host, self._keep, None, self._options)
         token = RECORDING.set(recording)
         try:
             found = load(index)
@@ -120,13 +135,23 @@ class Lifter(PipelineMigrator):
         finally:
             RECORDING.reset(token)
         saved.put_back()
-        found = load(index)  # outside of all frames, so by the originals
+        found = load(index)  # outside of all samples, so by the originals
         self._refused += 1
         words = "no more are" if self._refused >= _MOST_REFUSED else "loaded anew without that"
         logging.getLogger("devicecore").warning(
             "a sample could not be recorded, %s: %s", words, reason
         )
         return found
+
+    def find_kept(self, load: Callable[[Any], Any]) -> None:
+        """Give a dataset arrays of numpy in the place of those that it keeps from the last sample.
+
+        Args:
+            load: What has loaded that; nobody else has anything of it any more.
+        """
+        last, self._last = self._last, None
+        if last is not None and last.alive():
+            returned(None, last, [load])
 
     def _has_recorded_frames(self) -> bool:
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from contextlib import contextmanager
@@ -114,7 +115,9 @@ class DeviceLoader:
         self._pieces: dict[str, Piece] = {}
         keep = referred if immutable else pinned if self._is_cuda else copied
         held = Held(dataset, is_immutable=immutable)
-        self._loading = Loading(self.plan, registry, collate_fn, held=held, keep=keep)
+        self._loading = Loading(
+            self.plan, registry, collate_fn, held=held, keep=keep, is_strict=strict
+        )
         is_stream = isinstance(dataset, IterableDataset)
         recorded = (RecordedStream if is_stream else Recorded)(dataset, self._loading)
         self._loader: DataLoader[Any] = DataLoader(
@@ -140,6 +143,8 @@ class DeviceLoader:
                 if len(ahead) > _AHEAD:
                     yield ahead.popleft()
             yield from ahead
+        if not self._tally.row().calls:
+            self._say_that_nothing_is_recorded()
 
     def report(self) -> Report:
         """Return what became of the batches so far."""
@@ -165,6 +170,12 @@ class DeviceLoader:
                 lifter.deactivate()
             if not stays:
                 self._forget(pieces)
+
+    def _say_that_nothing_is_recorded(self) -> None:
+        reason = "no sample had anything that the plan names and that a kernel computes"
+        if self._is_strict:
+            raise RefusedCallError("DeviceLoader", self.device.name, {"the migrator": reason})
+        logging.getLogger("devicecore").warning("DeviceLoader has nothing to do: %s", reason)
 
     def _event(self) -> Any:
         """Return what says when all that was read for a batch is not needed any more."""
@@ -198,7 +209,9 @@ class DeviceLoader:
         reason = self._off or self.device.gone
         if not reason:
             try:
-                found = _on_device(self.device, frames, together=together)
+                found = _on_device(
+                    self.device, frames, together=together, is_strict=self._is_strict
+                )
             except Exception as error:  # of a framework: whatever it is, the originals can
                 if self._is_strict:
                     raise
@@ -292,11 +305,11 @@ def _loosest(plan: OptimizationPlan) -> Exactness:
 
 
 def _on_device(
-    device: Device, frames: Sequence[Sequence[Node]], *, together: bool
+    device: Device, frames: Sequence[Sequence[Node]], *, together: bool, is_strict: bool
 ) -> list[torch.Tensor]:
+    groups = executing.computed_together(device, frames, is_strict=is_strict)
     if not together:
-        return [found for (found,) in executing.computed(device, frames)]
-    groups = executing.computed_together(device, frames)
+        return [found for (found,) in executing.in_rows(len(frames), groups)]
     if len(groups) == 1:
         return groups[0][1]
     rows = executing.in_rows(len(frames), groups)

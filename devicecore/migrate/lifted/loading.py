@@ -36,6 +36,7 @@ class Loading:
         collate_fn: What puts samples together; None for torch's own.
         held: The arrays that workers need not send.
         keep: Returns the values that an array has now, where there are no workers.
+        is_strict: Whether calls that no kernel computes are errors.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class Loading:
         *,
         held: Held,
         keep: Callable[[Array], Node],
+        is_strict: bool,
     ) -> None:
         self._plan = plan
         self._registry = registry
         self._collate_fn = collate_fn
         self._keep_here: Callable[[Array], Node] = keep
         self._held: Held | None = held
+        self._is_strict = is_strict
         self._lifter: Lifter | None = None
         self._arena: Arena | None = None
 
@@ -64,11 +67,14 @@ class Loading:
         if get_worker_info() is not None and self._arena is None:
             limit_threads()
             self._arena = Arena()
-            self._lifter = Lifter(self._plan, self._registry, self._keep)
+            self._lifter = self._made(self._keep)
             self._lifter.activate()
         elif self._lifter is None:
-            self._lifter = Lifter(self._plan, self._registry, self._keep_here)
+            self._lifter = self._made(self._keep_here)
         return self._lifter
+
+    def _made(self, keep: Callable[[Array], Node]) -> Lifter:
+        return Lifter(self._plan, self._registry, keep, strict=self._is_strict)
 
     def _keep(self, array: Array) -> Node:
         """Return the values of an array, as the process that has the loader can read them."""
@@ -84,7 +90,10 @@ class Loading:
             index: Which.
             repeats: Whether it can be loaded anew if it cannot be recorded.
         """
-        return packed(self.lifter.sample(load, index, repeats=repeats))
+        lifter = self.lifter
+        sample = packed(lifter.sample(load, index, repeats=repeats))
+        lifter.find_kept(load)
+        return sample
 
     def collate(self, samples: list[Any]) -> Any:
         """Return a batch with `Values` in the place of tensors, or the samples themselves."""

@@ -40,7 +40,7 @@ def test_a_device_that_fails(kind: str, nth: int, monkeypatch: pytest.MonkeyPatc
     expected = _three(image())
     step, count = executing.one, []
 
-    def one(device: Any, node: Any) -> Any:
+    def one(device: Any, node: Any, **how: Any) -> Any:
         count.append(1)
         if len(count) == nth:
             raise {
@@ -48,7 +48,7 @@ def test_a_device_that_fails(kind: str, nth: int, monkeypatch: pytest.MonkeyPatc
                 "memory": OutOfMemoryError(device.name, "too much"),
                 "other": RuntimeError("strange"),
             }[kind]
-        return step(device, node)
+        return step(device, node, **how)
 
     monkeypatch.setattr(executing, "one", one)
     with recorded() as (run, migrator):
@@ -60,13 +60,26 @@ def test_a_device_that_fails(kind: str, nth: int, monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_kernel_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _three(image())
     step = executing.one
-    monkeypatch.setattr(executing, "one", lambda device, node: step(device, node) + 1)
+    monkeypatch.setattr(executing, "one", lambda *args, **how: step(*args, **how) + 1)
     with recorded(verify=1) as (run, migrator):
         for _ in range(3):
             assert_same(run(_three, image()), expected)
         assert "not exact" in str(row(migrator).reasons)
     with recorded(verify=1, strict=True) as (run, _), pytest.raises(RefusedCallError):
         run(_three, image())
+
+
+def test_calls_without_a_kernel() -> None:
+    def cubic(given: Any) -> Any:
+        return cv2.flip(cv2.resize(given, (8, 6), interpolation=cv2.INTER_CUBIC), 1)
+
+    expected = cubic(image())
+    with recorded() as (run, migrator):
+        assert_same(run(cubic, image()), expected)
+        assert row(migrator, "cv2:resize").fell_back == 1
+        assert row(migrator, "cv2:flip").migrated == 1
+    with recorded(strict=True) as (run, _), pytest.raises(RefusedCallError, match="resize"):
+        run(cubic, image())
 
 
 def test_verified_frames_go_on() -> None:

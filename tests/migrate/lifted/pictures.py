@@ -134,6 +134,19 @@ class Reused(Pictures):
         return found, index
 
 
+class Cached(Pictures):
+    """With the arrays of all samples kept for the next epoch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[int, Any] = {}
+
+    def __getitem__(self, index: int) -> Any:
+        if index not in self.kept:
+            self.kept[index] = self.prepare(self.image(index))
+        return self.kept[index], index
+
+
 class Plane(Pictures):
     """With results that are views of what was decoded."""
 
@@ -142,8 +155,8 @@ class Plane(Pictures):
 
 
 def planes(image: Any) -> Any:
-    """Return the only plane of an image."""
-    return cv2.split(image)[0]
+    """Return an image of one plane."""
+    return cv2.merge([image])
 
 
 class Stream(torch.utils.data.IterableDataset):  # type: ignore[type-arg] # as above

@@ -119,6 +119,43 @@ def test_memory_of_workers_is_used_again_only_when_it_was_read() -> None:
     same(list(loader), expected)
 
 
+def test_arrays_that_a_dataset_keeps() -> None:
+    dataset = pictures.Cached()
+    loader, expected = both(dataset)
+    dataset.kept.clear()
+    same(list(loader), expected)
+    assert {type(each) for each in dataset.kept.values()} == {np.ndarray}
+    same(list(loader), expected)
+    cv2.flip(dataset.kept[0], 1)
+
+
+def test_a_plan_without_anything_to_record(caplog: pytest.LogCaptureFixture) -> None:
+    plan = {"tests.migrate.lifted.pictures:jittered": TORCH}
+    dataset = pictures.Pictures()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    same(list(DeviceLoader(dataset, plan, batch_size=3)), expected)
+    assert "nothing to do" in caplog.text
+    with pytest.raises(RefusedCallError, match="plan names"):
+        list(DeviceLoader(dataset, plan, batch_size=3, strict=True))
+
+
+def test_calls_without_a_kernel() -> None:
+    class Cubic(pictures.Pictures):
+        def prepare(self, image: Any) -> Any:
+            return cubic(image)
+
+    plan = {f"{__name__}:cubic": TORCH}
+    dataset = Cubic()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    same(list(DeviceLoader(dataset, plan, batch_size=3)), expected)
+    with pytest.raises(RefusedCallError, match="no kernel"):
+        list(DeviceLoader(dataset, plan, batch_size=3, strict=True))
+
+
+def cubic(image: Any) -> Any:
+    return cv2.flip(cv2.resize(image, (16, 16), interpolation=cv2.INTER_CUBIC), 1)
+
+
 def test_two_at_once() -> None:
     loader, expected = both(pictures.Named(), num_workers=1)
     pairs = list(zip(loader, loader, strict=True))
@@ -157,7 +194,7 @@ def test_nothing_stays_patched_after_a_break() -> None:
 
 
 def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         msg = "the card is gone"
         raise RuntimeError(msg)
 
@@ -176,8 +213,9 @@ def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = executing.computed_together
 
-    def wrong(*args: Any) -> Any:
-        return [(members, [each + 1 for each in columns]) for members, columns in right(*args)]
+    def wrong(*args: Any, **how: Any) -> Any:
+        found = right(*args, **how)
+        return [(members, [each + 1 for each in columns]) for members, columns in found]
 
     dataset = pictures.Pictures()
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=2))
