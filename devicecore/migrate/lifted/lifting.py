@@ -18,7 +18,7 @@ from devicecore.migrate.lazy.current import RECORDING
 from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.nodes import on_host
 from devicecore.migrate.lazy.recording import Recording
-from devicecore.migrate.lazy.results import on_arrays, returned
+from devicecore.migrate.lazy.results import kept_of, on_arrays, returned
 from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.lazy.sites import REFUSALS
 from devicecore.migrate.migrator import PipelineMigrator
@@ -152,6 +152,9 @@ class Lifter(PipelineMigrator):
         last, self._last = self._last, None
         if last is not None and last.alive():
             returned(None, last, [load])
+            # Generators and caches may have others, and their memory is soon used again.
+            for memory in kept_of(last):
+                memory.on_host()
 
     def _has_recorded_frames(self) -> bool:
         return True

@@ -168,6 +168,18 @@ class Stream(torch.utils.data.IterableDataset):  # type: ignore[type-arg] # as a
             yield pictures[index]
 
 
+class Changes(torch.utils.data.IterableDataset):  # type: ignore[type-arg] # as above
+    """Each picture with the one before it, as of a video; both are computed."""
+
+    def __iter__(self) -> Iterator[Any]:
+        random = np.random.default_rng(3)
+        before = prepared(np.zeros((600, 600, 3), np.uint8))
+        for _ in range(24):
+            now = prepared(random.integers(0, 256, (600, 600, 3), np.uint8))
+            yield before, now
+            before = now
+
+
 def collated(samples: list[Any]) -> Any:
     """Return a batch as a program of its own puts it together."""
     return {

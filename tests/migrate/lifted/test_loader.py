@@ -59,7 +59,7 @@ def both(dataset: Any, plan: Any = None, **options: Any) -> tuple[Any, list[Any]
     np.random.seed(4)  # noqa: NPY002
     torch.manual_seed(4)
     loader = DeviceLoader(dataset, plan or PLAN, batch_size=3, strict=True, **ours, **options)
-    assert isinstance(dataset, pictures.Stream) or len(loader) == len(expected)
+    assert isinstance(dataset, torch.utils.data.IterableDataset) or len(loader) == len(expected)
     return loader, expected
 
 
@@ -127,6 +127,11 @@ def test_arrays_that_a_dataset_keeps() -> None:
     assert {type(each) for each in dataset.kept.values()} == {np.ndarray}
     same(list(loader), expected)
     cv2.flip(dataset.kept[0], 1)
+
+
+def test_arrays_that_a_generator_keeps() -> None:
+    loader, expected = both(pictures.Changes(), num_workers=1)
+    same(list(loader), expected)  # whose memory was used again since
 
 
 def test_a_plan_without_anything_to_record(caplog: pytest.LogCaptureFixture) -> None:
