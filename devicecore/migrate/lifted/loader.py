@@ -21,7 +21,7 @@ from devicecore.migrate.lazy.nodes import in_order, on_host
 from devicecore.migrate.lifted.arena import PIECES, Piece, Shared
 from devicecore.migrate.lifted.held import Held
 from devicecore.migrate.lifted.lifting import Samples, Value, Values
-from devicecore.migrate.lifted.loading import Loading, Recorded, RecordedStream
+from devicecore.migrate.lifted.loading import Loading, Recorded, RecordedStream, Started
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.report import Report, Tally
 from devicecore.migrate.site import free_caches
@@ -118,6 +118,7 @@ class DeviceLoader:
         self._loading = Loading(
             self.plan, registry, collate_fn, held=held, keep=keep, is_strict=strict
         )
+        options["worker_init_fn"] = Started(options.get("worker_init_fn"))
         is_stream = isinstance(dataset, IterableDataset)
         recorded = (RecordedStream if is_stream else Recorded)(dataset, self._loading)
         self._loader: DataLoader[Any] = DataLoader(
@@ -132,18 +133,27 @@ class DeviceLoader:
         """Yield batches; what is on the device is ordered on the current stream."""
         read: deque[tuple[Any, set[Piece]]] = deque()
         ahead: deque[Any] = deque()
+        is_any = False
         with self._recording() as known:
-            for batch in self._loader:
-                computed, pieces = self._computed(batch, known)
-                ahead.append(computed)
-                read.append((self._event(), pieces))
-                while read and (read[0][0] is None or read[0][0].query()):
-                    for piece in read.popleft()[1]:
-                        piece.free()
-                if len(ahead) > _AHEAD:
-                    yield ahead.popleft()
+            try:
+                for batch in self._loader:
+                    is_any = True
+                    computed, pieces = self._computed(batch, known)
+                    ahead.append(computed)
+                    read.append((self._event(), pieces))
+                    while read and (read[0][0] is None or read[0][0].query()):
+                        _free(read.popleft()[1])
+                    if len(ahead) > _AHEAD:
+                        yield ahead.popleft()
+            except Exception:
+                yield from ahead  # what came before the error
+                raise
+            finally:
+                for event, pieces in read:  # workers that stay would never use them again
+                    event.synchronize()
+                    _free(pieces)
             yield from ahead
-        if not self._tally.row().calls:
+        if not self._tally.row().calls and is_any:
             self._say_that_nothing_is_recorded()
 
     def report(self) -> Report:
@@ -271,6 +281,11 @@ class DeviceLoader:
             torch.cuda.synchronize(self.device.torch_device)
             for piece in pieces.values():
                 _runtime().cudaHostUnregister(piece.memory.data_ptr())
+
+
+def _free(pieces: set[Piece]) -> None:
+    for piece in pieces:
+        piece.free()
 
 
 def _register(piece: Piece) -> None:

@@ -126,17 +126,20 @@ class Recorded(Dataset[Any]):
     Args:
         dataset: The program's own.
         loading: What loads samples.
+
+    Attributes:
+        dataset: The program's own.
     """
 
     def __init__(self, dataset: Any, loading: Loading) -> None:
-        self._dataset = dataset
+        self.dataset: Any = dataset
         self._loading = loading
 
     def __len__(self) -> int:
-        return len(self._dataset)
+        return len(self.dataset)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._loading.sample(self._dataset.__getitem__, index, repeats=True)
+        return self._loading.sample(self.dataset.__getitem__, index, repeats=True)
 
 
 class RecordedStream(IterableDataset[Any]):
@@ -145,17 +148,38 @@ class RecordedStream(IterableDataset[Any]):
     Args:
         dataset: The program's own.
         loading: What loads samples.
+
+    Attributes:
+        dataset: The program's own.
     """
 
     def __init__(self, dataset: Iterable[Any], loading: Loading) -> None:
-        self._dataset = dataset
+        self.dataset: Any = dataset
         self._loading = loading
 
     def __len__(self) -> int:
-        return len(self._dataset)  # type: ignore[arg-type]  # it may have none, and says so
+        return len(self.dataset)  # it may have none, and says so
 
     def __iter__(self) -> Iterator[Any]:
-        samples = iter(self._dataset)
+        samples = iter(self.dataset)
         end = object()
         while (sample := self._loading.sample(partial(next, samples), end)) is not end:
             yield sample
+
+
+class Started:
+    """What begins a worker: there the program finds its own dataset, as in one of torch's loader.
+
+    Args:
+        function: The program's own; None for none.
+    """
+
+    def __init__(self, function: Callable[[int], Any] | None) -> None:
+        self._function = function
+
+    def __call__(self, worker: int) -> None:
+        """Begin the worker of that number."""
+        info: Any = get_worker_info()
+        object.__setattr__(info, "dataset", info.dataset.dataset)  # it refuses to be changed
+        if self._function is not None:
+            self._function(worker)

@@ -180,6 +180,24 @@ class Changes(torch.utils.data.IterableDataset):  # type: ignore[type-arg] # as 
             before = now
 
 
+class Shards(torch.utils.data.IterableDataset):  # type: ignore[type-arg] # as above
+    """Pictures from the first to the last that are wanted."""
+
+    first, last = 0, 6
+
+    def __iter__(self) -> Iterator[Any]:
+        pictures = Pictures()
+        for index in range(self.first, self.last):
+            yield pictures[index]
+
+
+def share(worker: int) -> None:
+    """Give each of two workers its share of the pictures."""
+    info: Any = torch.utils.data.get_worker_info()
+    assert type(info.dataset) is Shards
+    info.dataset.first, info.dataset.last = 3 * worker, 3 * worker + 3
+
+
 def collated(samples: list[Any]) -> Any:
     """Return a batch as a program of its own puts it together."""
     return {

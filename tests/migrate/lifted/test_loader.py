@@ -190,6 +190,44 @@ def test_errors_of_the_program_are_its_own() -> None:
         list(loader)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_batches_before_an_error_are_not_lost(workers: int) -> None:
+    dataset = pictures.Wrong()
+    dataset.files[1] = dataset.files[0]  # so that the fourth one is the first that is wrong
+    batches = iter(DeviceLoader(dataset, PLAN, batch_size=1, num_workers=workers))
+    assert [next(batches)[1].item() for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(KeyError, match="the program's own"):
+        next(batches)
+
+
+def test_workers_find_the_programs_own_dataset() -> None:
+    options = {"num_workers": 2, "worker_init_fn": pictures.share}
+    loader, expected = both(pictures.Shards(), **options)
+    same(list(loader), expected)
+    indices = [index for _, several in expected for index in several.tolist()]
+    assert sorted(indices) == list(range(6))
+
+
+def test_an_empty_dataset() -> None:
+    assert not list(DeviceLoader(pictures.Pictures(0), PLAN, strict=True))
+
+
+def test_memory_that_is_read_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late:
+        def query(self) -> bool:
+            return False
+
+        def synchronize(self) -> None:
+            pass
+
+    loader, expected = both(pictures.Pictures(), num_workers=1, persistent_workers=True)
+    monkeypatch.setattr(loader, "_event", Late)
+    same(list(loader), expected)
+    names = set(loader._pieces)
+    same(list(loader), expected)
+    assert set(loader._pieces) == names
+
+
 def test_nothing_stays_patched_after_a_break() -> None:
     before = dict(vars(cv2))
     for _ in DeviceLoader(pictures.Pictures(), PLAN, batch_size=2):
