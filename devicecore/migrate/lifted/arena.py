@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.lazy.nodes import Node, source
+from devicecore.migrate.lazy.nodes import Node, in_order, source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     Array = np.ndarray[Any, Any]
 
@@ -92,6 +92,8 @@ class Arena:
 
     def __init__(self) -> None:
         self._pieces: list[Piece] = []
+        self._filled: set[Piece] = set()
+        self._sent: set[Piece] = set()
         self._piece: Piece | None = None
         self._used = 0
         self._wanted = _SMALLEST
@@ -102,14 +104,22 @@ class Arena:
         if self._piece is None or start + array.nbytes > self._piece.bytes.nbytes:
             self._wanted = max(self._wanted, array.nbytes + _ALIGNMENT, 2 * self._used)
             self._piece, start = self._another(), _ALIGNMENT
+            self._filled.add(self._piece)
         found = Shared(self._piece, start, array.shape, array.dtype)
         assert found.host is not None
         found.host[...] = array
         self._used = start + array.nbytes
         return found
 
+    def send(self, nodes: Sequence[Node]) -> None:
+        """Say that the other process gets values, and then frees the pieces that are read."""
+        self._sent |= {node.piece for node in in_order(nodes) if isinstance(node, Shared)}
+
     def close(self) -> None:
-        """Begin another piece for what is kept next."""
+        """Begin another piece for what is kept next; those of which nothing is sent are free."""
+        for piece in self._filled - self._sent:
+            piece.free()
+        self._filled, self._sent = set(), set()
         self._piece = None
         self._used = 0
 

@@ -7,6 +7,7 @@ original functions.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -201,12 +202,20 @@ class Samples:
     samples: list[Any]
 
 
-def packed(sample: Any) -> Any:
-    """Return a sample with a `Value` in the place of each array that was only recorded."""
-    return replaced(sample, _packed)
+def packed(sample: Any, nodes: list[Node]) -> Any:
+    """Return a sample with a `Value` in the place of each array that was only recorded.
+
+    Args:
+        sample: A sample.
+        nodes: What these values are added to.
+    """
+    return replaced(sample, partial(_packed, nodes))
 
 
-def _packed(array: Any) -> Any:
+def _packed(nodes: list[Node], array: Any) -> Any:
     if type(array) is not DeviceArray:
         return array
-    return array.values if array.is_on_host else Value(array.node)
+    if array.is_on_host:
+        return array.values
+    nodes.append(array.node)
+    return Value(nodes[-1])

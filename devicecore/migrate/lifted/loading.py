@@ -91,7 +91,10 @@ class Loading:
             repeats: Whether it can be loaded anew if it cannot be recorded.
         """
         lifter = self.lifter
-        sample = packed(lifter.sample(load, index, repeats=repeats))
+        nodes: list[Node] = []
+        sample = packed(lifter.sample(load, index, repeats=repeats), nodes)
+        if self._arena is not None:
+            self._arena.send(nodes)
         lifter.find_kept(load)
         return sample
 

@@ -129,6 +129,20 @@ def test_arrays_that_a_dataset_keeps() -> None:
     cv2.flip(dataset.kept[0], 1)
 
 
+def test_memory_of_which_nothing_is_sent() -> None:
+    arena = Arena()
+    image = np.zeros((9, 9), np.uint8)
+    wasted = arena.keep(image).piece
+    arena.close()
+    assert wasted.is_free
+    sent = arena.keep(image)
+    assert sent.piece is wasted
+    arena.send([sent])
+    arena.close()
+    assert not sent.piece.is_free  # until the other process has read it
+    assert arena.keep(image).piece is not wasted
+
+
 def test_arrays_that_a_generator_keeps() -> None:
     loader, expected = both(pictures.Changes(), num_workers=1)
     same(list(loader), expected)  # whose memory was used again since
