@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import weakref
 from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -107,12 +108,14 @@ class DeviceLoader:
         self.device: Device = resolve(device or _named(self.plan), framework="torch").device
         self._is_strict = strict
         self._verify = verify
-        self._accept = _loosest(self.plan)
+        self._accept: Exactness = _loosest(self.plan)
         self._collate_fn = collate_fn
         self._tally = Tally("DeviceLoader", self.device.label)
         self._batches = 0
         self._off = ""
         self._pieces: dict[str, Piece] = {}
+        # Of workers that stay until nobody has the loader any more.
+        weakref.finalize(self, _forget, self._pieces, self._card).atexit = False
         keep = referred if immutable else pinned if self._is_cuda else copied
         held = Held(dataset, is_immutable=immutable)
         self._loading = Loading(
@@ -161,6 +164,10 @@ class DeviceLoader:
         return Report([self._tally.row()], [])
 
     @property
+    def _card(self) -> str | None:
+        return self.device.torch_device if self._is_cuda else None
+
+    @property
     def _is_cuda(self) -> bool:
         return self.device.device_type == "CUDA"
 
@@ -179,7 +186,7 @@ class DeviceLoader:
             if lifter is not None:
                 lifter.deactivate()
             if not stays:
-                self._forget(pieces)
+                _forget(pieces, self._card)
 
     def _say_that_nothing_is_recorded(self) -> None:
         reason = "no sample had anything that the plan names and that a kernel computes"
@@ -275,13 +282,6 @@ class DeviceLoader:
                     _register(piece)
         return pieces
 
-    def _forget(self, pieces: dict[str, Piece]) -> None:
-        PIECES.forget(pieces)
-        if self._is_cuda and pieces:
-            torch.cuda.synchronize(self.device.torch_device)
-            for piece in pieces.values():
-                _runtime().cudaHostUnregister(piece.memory.data_ptr())
-
 
 def _free(pieces: set[Piece]) -> None:
     for piece in pieces:
@@ -291,6 +291,16 @@ def _free(pieces: set[Piece]) -> None:
 def _register(piece: Piece) -> None:
     """Lock memory into its pages; where that fails it is copied once more instead."""
     _runtime().cudaHostRegister(piece.memory.data_ptr(), piece.memory.nbytes, 0)
+
+
+def _forget(pieces: dict[str, Piece], device: str | None) -> None:
+    """Forget shared memory of workers that have ended, which a card may have read."""
+    PIECES.forget(pieces)
+    if device is not None and pieces:
+        torch.cuda.synchronize(device)
+        for piece in pieces.values():
+            _runtime().cudaHostUnregister(piece.memory.data_ptr())
+    pieces.clear()
 
 
 def _runtime() -> Any:

@@ -189,6 +189,9 @@ def test_several_epochs_with_the_same_workers() -> None:
     names = set(loader._pieces)
     same(list(loader), expected)
     assert set(loader._pieces) == names  # filled anew, and no more of them
+    del loader
+    gc.collect()
+    assert not names & set(PIECES._known)
 
 
 def test_what_cannot_be_recorded_is_loaded_anew(caplog: pytest.LogCaptureFixture) -> None:
