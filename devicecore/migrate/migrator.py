@@ -232,18 +232,13 @@ class PipelineMigrator:
         for wanted in found.targets:
             is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
             self._patch(wanted.target, is_frame=is_frame)
-        if any(self._strategy(each.target) is None for each in found.targets):
-            # A frame's line is for what runs inside.
+        if self._records or any(self._strategy(each.target) is None for each in found.targets):
+            # A frame's line is for what runs inside; and what is recorded may come to all of them.
             for target in map(_at_home, self._known_targets(self.registry.packages_in_frames)):
                 self._patch(target, is_frame=self._strategy(target) is None)
         if self._records:
-            # Those with a strategy may be patched later: once a frame is there that has them.
-            known = self._known_targets(self.registry.packages_in_frames)
-            own = {target.canonical for target in known} - self._patched
-            patched = self._patched | own
-            for holder, name, handler in consumers.found(patched):
+            for holder, name, handler in consumers.found(self._patched):
                 self._consumers.add(holder, name, self._wrapper.of_consumer(handler))
-            self._patched = patched - own
         self._watch(found)
         self._forget_decisions()
 

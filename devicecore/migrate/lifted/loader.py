@@ -132,6 +132,12 @@ class DeviceLoader:
         """Return how many batches there are."""
         return len(self._loader)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what torch's loader has, such as its ``batch_size`` and its ``sampler``."""
+        if name.startswith("_"):  # such as what copies ask for before there is a loader
+            raise AttributeError(name)
+        return getattr(self._loader, name)
+
     def __iter__(self) -> Iterator[Any]:
         """Yield batches; what is on the device is ordered on the current stream."""
         read: deque[tuple[Any, set[Piece]]] = deque()

@@ -148,6 +148,32 @@ def test_arrays_that_a_generator_keeps() -> None:
     same(list(loader), expected)  # whose memory was used again since
 
 
+def test_a_plan_of_one_function(caplog: pytest.LogCaptureFixture) -> None:
+    class Last(pictures.Pictures):
+        def prepare(self, image: Any) -> Any:
+            return cv2.resize(cv2.flip(image, 1), (16, 16))
+
+    plan = {"cv2.resize": TORCH}
+    loader, expected = both(Last(), plan)
+    same(list(loader), expected)
+    assert loader.report().rows[0].migrated == 3
+    assert not caplog.text
+    # What others go on with has to be on the host.
+    dataset = pictures.Pictures()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    same(list(DeviceLoader(dataset, plan, batch_size=3)), expected)
+    assert "nothing to do" in caplog.text
+    assert "could not be recorded" not in caplog.text
+
+
+def test_it_has_what_torchs_loader_has() -> None:
+    loader = DeviceLoader(pictures.Pictures(), PLAN, batch_size=3, drop_last=True)
+    assert (loader.batch_size, loader.num_workers, loader.drop_last) == (3, 0, True)
+    assert len(loader) == 2
+    with pytest.raises(AttributeError):
+        _ = loader.nonsense
+
+
 def test_a_plan_without_anything_to_record(caplog: pytest.LogCaptureFixture) -> None:
     plan = {"tests.migrate.lifted.pictures:jittered": TORCH}
     dataset = pictures.Pictures()
