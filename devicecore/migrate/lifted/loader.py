@@ -154,7 +154,7 @@ class DeviceLoader:
                         _free(read.popleft()[1])
                     if len(ahead) > _AHEAD:
                         yield ahead.popleft()
-            except Exception:
+            except Exception:  # of the program's dataset or collation, which may raise anything
                 yield from ahead  # what came before the error
                 raise
             finally:
