@@ -34,17 +34,20 @@ class Tally:
         self.path = path
         self.device = device
         self._lock = threading.Lock()
+        self._begin()
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make a lock that no thread of the parent holds."""
+        self._lock = threading.Lock()
+
+    def _begin(self) -> None:
         self._migrated = 0
         self._bytes = 0
         self._device_s = 0.0
         self._host_s = 0.0
         self._on_host = 0
         self._reasons: Counter[str] = Counter()
-        rearm_after_fork(self)
-
-    def after_fork(self) -> None:
-        """Make a lock that no thread of the parent holds."""
-        self._lock = threading.Lock()
 
     def migrated(self, seconds: float, moved: int) -> None:
         """Count a call that ran on the device, and the bytes that were moved for it."""
@@ -60,6 +63,17 @@ class Tally:
             self._host_s += seconds
             self._reasons[self._known(reason)] += 1
 
+    def add(self, row: Row) -> None:
+        """Count what another tally of the same path has counted."""
+        with self._lock:
+            self._migrated += row.migrated
+            self._on_host += row.fell_back
+            self._bytes += row.bytes_moved
+            self._device_s += row.device_s
+            self._host_s += row.host_s
+            for reason, count in row.reasons.items():
+                self._reasons[self._known(reason)] += count
+
     def bounded(self, reason: str) -> str:
         """Return a reason in one short line, or that it is one of too many different ones."""
         with self._lock:
@@ -73,16 +87,26 @@ class Tally:
     def row(self) -> Row:
         """Return what was counted so far."""
         with self._lock:
-            return Row(
-                path=self.path,
-                device=self.device,
-                calls=self._migrated + self._on_host,
-                migrated=self._migrated,
-                reasons=dict(self._reasons.most_common()),
-                bytes_moved=self._bytes,
-                device_s=self._device_s,
-                host_s=self._host_s,
-            )
+            return self._row()
+
+    def taken(self) -> Row:
+        """Return what was counted so far, and begin anew."""
+        with self._lock:
+            found = self._row()
+            self._begin()
+            return found
+
+    def _row(self) -> Row:
+        return Row(
+            path=self.path,
+            device=self.device,
+            calls=self._migrated + self._on_host,
+            migrated=self._migrated,
+            reasons=dict(self._reasons.most_common()),
+            bytes_moved=self._bytes,
+            device_s=self._device_s,
+            host_s=self._host_s,
+        )
 
 
 @frozen

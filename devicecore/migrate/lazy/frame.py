@@ -36,7 +36,9 @@ class Frame:
     """
 
     def __init__(self, site: Site, device: Device) -> None:
-        self.recording: Recording = Recording(self._fetch, self._keep, device, site.options)
+        self.recording: Recording = Recording(
+            self._fetch, self._keep, device, site.options, owner=site.care
+        )
         self.moved: int = 0
         self.is_right: bool = True
         self._site = site

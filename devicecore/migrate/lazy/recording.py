@@ -34,6 +34,7 @@ class Recording:
         keep: Returns the values that an array of the program has now.
         device: Where the frame is computed; None where it is only recorded.
         options: What the plan says of the frame.
+        owner: Whose frame it is: calls of another migrator's plan are not recorded in it.
 
     Attributes:
         calls: How many calls were recorded.
@@ -41,6 +42,7 @@ class Recording:
         drawn: What OpenCV's own random numbers were.
         is_over: Whether it has ended, so that no more calls are recorded.
         options: What the plan says of the frame.
+        owner: Whose frame it is.
     """
 
     def __init__(
@@ -49,12 +51,14 @@ class Recording:
         keep: Callable[[Array], Node],
         device: Device | None = None,
         options: Options | None = None,
+        owner: object = None,
     ) -> None:
         self.calls: int = 0
         self.drawn: list[Array] = []
         self.is_over: bool = False
         self.device: Device | None = device
         self.options: Options | None = options
+        self.owner: object = owner
         self._fetch = fetch
         self._keep = keep
         self._made: list[weakref.ref[Memory]] = []
@@ -66,6 +70,13 @@ class Recording:
             return self._fetch(node)
         finally:
             RECORDING.reset(token)
+
+    def keep(self, array: Array) -> Node | None:
+        """Return the values of an array of the program; None if there are too many already."""
+        if self.calls >= _MOST_CALLS:
+            return None
+        self.calls += 1
+        return self._keep(array)
 
     def watch(self, memory: Memory) -> None:
         """Remember that such an array was made."""

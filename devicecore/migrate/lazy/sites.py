@@ -140,6 +140,7 @@ class LeafSite(Site):
         if (
             self.operation is not None
             and recording is not None
+            and recording.owner is self.care
             and recording.device is self.device
             and self._is_large(args, kwargs)
         ):

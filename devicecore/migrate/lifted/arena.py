@@ -7,62 +7,27 @@ that it has read it, and then the worker fills it anew.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import torch
 
-from devicecore.fork import rearm_after_fork
 from devicecore.migrate.lazy.nodes import Node, in_order, source
+from devicecore.migrate.lifted.pieces import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from devicecore.migrate.lifted.pieces import Loan
 
     Array = np.ndarray[Any, Any]
+    Shape = tuple[int, ...]
 
 # Where arrays begin; the first of these has the sign that a piece is in use.
 _ALIGNMENT: Final = 256
 _SMALLEST: Final = 1 << 20
-
-
-class Piece:
-    """Some shared memory.
-
-    Args:
-        name: Which piece it is, in all processes.
-        memory: Its bytes.
-    """
-
-    __slots__ = ("bytes", "is_sent", "memory", "name")
-
-    def __init__(self, name: str, memory: torch.Tensor) -> None:
-        self.name: str = name
-        self.memory: torch.Tensor = memory
-        self.bytes: Array = memory.numpy()
-        self.is_sent: bool = False
-
-    @property
-    def is_free(self) -> bool:
-        """Whether nobody reads it any more."""
-        return not self.bytes[0]
-
-    def take(self) -> None:
-        """Say that it is in use."""
-        self.bytes[0] = 1
-
-    def free(self) -> None:
-        """Say that it may be filled anew."""
-        self.bytes[0] = 0
-
-    def view(self, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Return the array that lies there."""
-        return np.ndarray(shape, dtype, self.bytes, start)
-
-    def __reduce__(self) -> Any:
-        memory, self.is_sent = None if self.is_sent else self.memory, True
-        return _attached, (self.name, memory)
 
 
 class Shared(Node):
@@ -70,27 +35,44 @@ class Shared(Node):
 
     Attributes:
         piece: The piece.
-        start: Where the array begins, in bytes.
     """
 
-    __slots__ = ("piece", "start")
+    __slots__ = ("_start", "piece")
 
-    def __init__(
-        self, piece: Piece, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, piece: Piece, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
         array = piece.view(start, shape, dtype)
         super().__init__(source(array).kind, (), array)
         self.piece: Final = piece
-        self.start: Final = start
+        self._start = start
 
     def __reduce__(self) -> Any:
-        return Shared, (self.piece, self.start, self.kind.shape, self.kind.dtype)
+        return Borrowed, (self.piece, self._start, self.kind.shape, self.kind.dtype)
+
+
+class Borrowed(Node):
+    """The same in the process that it was sent to.
+
+    Attributes:
+        loan: The piece.
+    """
+
+    __slots__ = ("loan",)
+
+    def __init__(self, loan: Loan, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+        array = loan.piece.view(start, shape, dtype)
+        super().__init__(source(array).kind, (), array)
+        self.loan: Final = loan
 
 
 class Arena:
-    """Copies arrays into pieces of shared memory."""
+    """Copies arrays into pieces of shared memory.
 
-    def __init__(self) -> None:
+    Args:
+        owner: Whose these are, for the process that they are sent to.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
         self._pieces: list[Piece] = []
         self._filled: set[Piece] = set()
         self._sent: set[Piece] = set()
@@ -133,40 +115,7 @@ class Arena:
         made: Any = torch.UntypedStorage
         storage = made._new_shared(self._wanted, device="cpu")  # noqa: SLF001
         memory = torch.empty(0, dtype=torch.uint8).set_(storage)
-        piece = Piece(uuid.uuid4().hex, memory)
+        piece = Piece(self._owner, uuid.uuid4().hex, memory)
         piece.take()
         self._pieces.append(piece)
         return piece
-
-
-class _Pieces:
-    """The pieces of other processes that this one has seen."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Piece] = {}
-        self.after_fork()
-        rearm_after_fork(self)
-
-    def after_fork(self) -> None:
-        """Make a lock that no thread of the parent holds."""
-        self._lock = threading.Lock()
-
-    def attach(self, name: str, memory: torch.Tensor | None) -> Piece:
-        """Return a piece by its name; the first time it comes with its memory."""
-        with self._lock:
-            if memory is not None:
-                self._known[name] = Piece(name, memory)
-            return self._known[name]
-
-    def forget(self, names: Iterable[str]) -> None:
-        """Forget pieces of which nothing will be sent any more."""
-        with self._lock:
-            for name in names:
-                self._known.pop(name, None)
-
-
-PIECES: Final = _Pieces()
-
-
-def _attached(name: str, memory: torch.Tensor | None) -> Piece:
-    return PIECES.attach(name, memory)

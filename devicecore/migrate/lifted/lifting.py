@@ -7,16 +7,15 @@ original functions.
 from __future__ import annotations
 
 import logging
-from functools import partial
+import time
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from devicecore.cv.plan import PROMISES
 from devicecore.errors import RefusedCallError
 from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import RECORDING
-from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.nodes import on_host
 from devicecore.migrate.lazy.recording import Recording
 from devicecore.migrate.lazy.results import kept_of, on_arrays, returned
@@ -27,7 +26,7 @@ from devicecore.migrate.plan import Options
 from devicecore.migrate.report import Tally
 from devicecore.migrate.site import Site
 from devicecore.migrate.strategy import MoveInputStrategy
-from devicecore.migrate.values import pixels_among, replaced
+from devicecore.migrate.values import pixels_among
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
@@ -38,12 +37,23 @@ if TYPE_CHECKING:
     from devicecore.migrate.lazy.nodes import Node, Operation
     from devicecore.migrate.plan import OptimizationPlan, PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
+    from devicecore.migrate.report import Row
     from devicecore.migrate.strategy import Strategy
 
     Array = np.ndarray[Any, Any]
 
+_NO_KERNEL = "no kernel computes it in a sample"
 # After so many samples, one after the other, that could not be recorded no more are.
 _MOST_REFUSED = 3
+
+
+def loosest(plan: OptimizationPlan) -> Options:
+    """Return the options of the key of a plan that accepts the loosest promise."""
+    return max(
+        (entry.options for entry in plan.entries if not entry.is_original),
+        key=lambda options: PROMISES.index(options.accept),
+        default=Options(),
+    )
 
 
 @frozen(eq=False)
@@ -61,17 +71,23 @@ class LiftedSite(Site):
     ) -> Any:
         """Return what stands for the result of the original, or the result."""
         recording = RECORDING.get()
-        if recording is None or self.strategy.runs_original:
+        is_own = recording is not None and recording.owner is self.care
+        if recording is None or not is_own or self.strategy.runs_original:
             return original(*args, **kwargs)
         wanted = self.options.min_pixels
         is_large = not wanted or pixels_among(args, kwargs) >= wanted
         if self.operation is not None and is_large:
             result = recording.record(self.operation, args, kwargs, self.options)
             if result is not None:
+                self.tally.migrated(0.0, 0)
                 return result
+        start = time.perf_counter()
         found = on_arrays(lambda given, named: original(*given, **named), args, kwargs)
-        if is_large:  # only now: of calls that nobody can compute, the original has its own words
-            self._say(self.tally.bounded("no kernel computes it in a sample"))
+        # Only now: of calls that nobody can compute, the original has its own words.
+        reason = _NO_KERNEL if is_large else f"fewer than {wanted} pixels"
+        self.tally.fell_back(time.perf_counter() - start, reason)
+        if is_large:
+            self._say(reason)
         return found
 
     def _say(self, reason: str) -> None:
@@ -100,13 +116,16 @@ class Lifter(PipelineMigrator):
     ) -> None:
         super().__init__(plan, registry, strict=strict)
         self._keep = keep
-        self._options: Options = max(
-            (entry.options for entry in plan.entries if not entry.is_original),
-            key=lambda options: PROMISES.index(options.accept),
-            default=Options(),
-        )
+        self._options = loosest(plan)
         self._refused = 0
         self._last: Recording | None = None
+        self._samples = Tally("samples", host_cpu().name)
+
+    def taken(self) -> list[Row]:
+        """Return what became of samples, and of the calls in them, since this was last called."""
+        sites = [site.tally for site in list(self._sites.values()) if site is not None]
+        rows = [tally.taken() for tally in (self._samples, *sites)]
+        return [row for row in rows if row.calls]
 
     def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool) -> Any:
         """Return a sample with a `DeviceArray` in the place of each array that was only recorded.
@@ -117,9 +136,12 @@ class Lifter(PipelineMigrator):
             repeats: Whether it can be loaded anew if it cannot be recorded.
         """
         if self._refused >= _MOST_REFUSED:
+            self._samples.fell_back(0.0, "those before could not be recorded")
             return load(index)
         saved = Saved((load, index), {})
-        recording = self._last = Recording(on_host, self._keep, None, self._options)
+        recording = self._last = Recording(
+            on_host, self._keep, options=self._options, owner=self._care
+        )
         token = RECORDING.set(recording)
         try:
             found = load(index)
@@ -132,11 +154,13 @@ class Lifter(PipelineMigrator):
             reason = f"{type(error).__name__}: {error}"
         else:
             self._refused = 0
+            self._samples.migrated(0.0, 0)
             return found
         finally:
             RECORDING.reset(token)
         saved.put_back()
         found = load(index)  # outside of all samples, so by the originals
+        self._samples.fell_back(0.0, reason)
         self._refused += 1
         words = "no more are" if self._refused >= _MOST_REFUSED else "loaded anew without that"
         logging.getLogger("devicecore").warning(
@@ -167,55 +191,3 @@ class Lifter(PipelineMigrator):
         operation = getattr(strategy, "recorded", None)
         tally = Tally(path, entry.device)
         return LiftedSite(None, entry.device, entry.options, how, self._care, tally, "", operation)
-
-
-@frozen
-class Value:
-    """What a sample has in the place of an array that was only recorded.
-
-    Attributes:
-        node: How it is computed.
-    """
-
-    node: Node = field(eq=False)
-
-
-@frozen
-class Values:
-    """What a batch has in the place of a tensor: the value of each sample.
-
-    Attributes:
-        nodes: How each is computed.
-    """
-
-    nodes: tuple[Node, ...] = field(eq=False)
-
-
-@frozen
-class Samples:
-    """Samples that are still to be put together, with a `Value` for each array.
-
-    Attributes:
-        samples: The samples.
-    """
-
-    samples: list[Any]
-
-
-def packed(sample: Any, nodes: list[Node]) -> Any:
-    """Return a sample with a `Value` in the place of each array that was only recorded.
-
-    Args:
-        sample: A sample.
-        nodes: What these values are added to.
-    """
-    return replaced(sample, partial(_packed, nodes))
-
-
-def _packed(nodes: list[Node], array: Any) -> Any:
-    if type(array) is not DeviceArray:
-        return array
-    if array.is_on_host:
-        return array.values
-    nodes.append(array.node)
-    return Value(nodes[-1])

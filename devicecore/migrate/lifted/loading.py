@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ from torch.utils.data._utils.collate import collate, default_collate_fn_map
 from devicecore.migrate.guard import limit_threads
 from devicecore.migrate.lazy.nodes import source
 from devicecore.migrate.lifted.arena import Arena
-from devicecore.migrate.lifted.lifting import Lifter, Samples, Value, Values, packed
+from devicecore.migrate.lifted.lifting import Lifter
+from devicecore.migrate.lifted.packing import Samples, Value, Values, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.lifted.held import Held
     from devicecore.migrate.plan import OptimizationPlan
     from devicecore.migrate.registry import StrategyRegistry
+    from devicecore.migrate.report import Row
 
     Array = np.ndarray[Any, Any]
 
@@ -37,6 +40,9 @@ class Loading:
         held: The arrays that workers need not send.
         keep: Returns the values that an array has now, where there are no workers.
         is_strict: Whether calls that no kernel computes are errors.
+
+    Attributes:
+        owner: Whose memory it is that workers send from now on.
     """
 
     def __init__(
@@ -49,6 +55,7 @@ class Loading:
         keep: Callable[[Array], Node],
         is_strict: bool,
     ) -> None:
+        self.owner: str = uuid.uuid4().hex
         self._plan = plan
         self._registry = registry
         self._collate_fn = collate_fn
@@ -66,7 +73,7 @@ class Loading:
         """What records samples in this process; in a worker it is active from now on."""
         if get_worker_info() is not None and self._arena is None:
             limit_threads()
-            self._arena = Arena()
+            self._arena = Arena(self.owner)
             self._lifter = self._made(self._keep)
             self._lifter.activate()
         elif self._lifter is None:
@@ -98,13 +105,17 @@ class Loading:
         lifter.find_kept(load)
         return sample
 
-    def collate(self, samples: list[Any]) -> Any:
-        """Return a batch with `Values` in the place of tensors, or the samples themselves."""
+    def collate(self, samples: list[Any]) -> tuple[Any, list[Row]]:
+        """Return a batch, and what became of its calls and of others before.
+
+        The batch has `Values` in the place of tensors, or is the samples themselves.
+        """
         if self._arena is not None:
             self._arena.close()
+        rows = self.lifter.taken()
         if self._collate_fn is not None:
-            return Samples(samples)
-        return collate(samples, collate_fn_map=_COLLATIONS)
+            return Samples(samples), rows
+        return collate(samples, collate_fn_map=_COLLATIONS), rows
 
 
 def _values(samples: Sequence[Any], **_: Any) -> Any:

@@ -15,7 +15,8 @@ cv2 = pytest.importorskip("cv2")
 from devicecore.errors import PlanError, RefusedCallError  # noqa: E402 - after torch
 from devicecore.migrate import DeviceLoader, PipelineMigrator  # noqa: E402
 from devicecore.migrate.lazy import executing  # noqa: E402
-from devicecore.migrate.lifted.arena import PIECES, Arena  # noqa: E402
+from devicecore.migrate.lifted.arena import Arena  # noqa: E402
+from devicecore.migrate.lifted.pieces import PIECES, Loan, Piece  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
 from tests.migrate.lifted import pictures  # noqa: E402
 
@@ -67,8 +68,11 @@ def both(dataset: Any, plan: Any = None, **options: Any) -> tuple[Any, list[Any]
 def test_batches_are_those_of_torchs_loader(kind: str) -> None:
     loader, expected = both(getattr(pictures, kind)(), verify=1)
     same(list(loader), expected)
-    (row,) = loader.report().rows
-    assert (row.calls, row.migrated) == (3, 3)
+    batches, samples, *calls = loader.report().rows
+    assert (batches.calls, batches.migrated) == (3, 3)
+    assert (samples.calls, samples.migrated) == (7, 7)
+    assert calls
+    assert all(row.calls >= row.migrated > 0 for row in calls)
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -93,7 +97,7 @@ def test_arrays_of_the_dataset(immutable: bool, monkeypatch: pytest.MonkeyPatch)
         dataset, num_workers=2, multiprocessing_context="fork", immutable=immutable
     )
     same(list(loader), expected)
-    assert not PIECES._known  # forgotten once the workers have ended
+    assert not PIECES.names()  # forgotten once the workers have ended
     for image in dataset.images:
         image.flags.writeable = False
     loader, expected = both(dataset, num_workers=2, multiprocessing_context="fork")
@@ -130,7 +134,7 @@ def test_arrays_that_a_dataset_keeps() -> None:
 
 
 def test_memory_of_which_nothing_is_sent() -> None:
-    arena = Arena()
+    arena = Arena("somebody")
     image = np.zeros((9, 9), np.uint8)
     wasted = arena.keep(image).piece
     arena.close()
@@ -180,6 +184,7 @@ def test_a_plan_without_anything_to_record(caplog: pytest.LogCaptureFixture) -> 
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
     same(list(DeviceLoader(dataset, plan, batch_size=3)), expected)
     assert "nothing to do" in caplog.text
+    assert "nothing of tests.migrate.lifted.pictures:jittered was called" in caplog.text
     with pytest.raises(RefusedCallError, match="plan names"):
         list(DeviceLoader(dataset, plan, batch_size=3, strict=True))
 
@@ -192,7 +197,10 @@ def test_calls_without_a_kernel() -> None:
     plan = {f"{__name__}:cubic": TORCH}
     dataset = Cubic()
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
-    same(list(DeviceLoader(dataset, plan, batch_size=3)), expected)
+    loader = DeviceLoader(dataset, plan, batch_size=3)
+    same(list(loader), expected)
+    rows = {row.path: row for row in loader.report().rows}
+    assert "no kernel" in next(iter(rows[f"{__name__}:cubic/cv2:resize"].reasons))
     with pytest.raises(RefusedCallError, match="no kernel"):
         list(DeviceLoader(dataset, plan, batch_size=3, strict=True))
 
@@ -208,16 +216,29 @@ def test_two_at_once() -> None:
         same(list(one), wanted)
 
 
+def test_two_loaders_at_once_record_their_own_samples() -> None:
+    """Both replace the same functions of OpenCV."""
+    plan = {"cv2.cvtColor": TORCH}
+    wanted = {f"{pictures.__name__}:prepared": TORCH}
+    one, expected = both(pictures.Pictures(), wanted)
+    other = DeviceLoader(pictures.Jittered(), plan, batch_size=3)
+    same([first for first, _ in zip(one, other, strict=True)], expected)
+    (path,) = {row.path for row in one.report().rows if row.path.endswith("cv2:cvtColor")}
+    assert path.startswith(pictures.__name__)
+    counts = {row.path: row.calls for row in other.report().rows}
+    assert counts["cv2:cvtColor"] == 7 * 2  # and not those of the other one
+
+
 def test_several_epochs_with_the_same_workers() -> None:
     loader, expected = both(pictures.Pictures(), num_workers=2, persistent_workers=True)
     for _ in range(3):
         same(list(loader), expected)
-    names = set(loader._pieces)
+    names = PIECES.names()
     same(list(loader), expected)
-    assert set(loader._pieces) == names  # filled anew, and no more of them
+    assert PIECES.names() == names  # filled anew, and no more of them
     del loader
     gc.collect()
-    assert not names & set(PIECES._known)
+    assert not PIECES.names()
 
 
 def test_what_cannot_be_recorded_is_loaded_anew(caplog: pytest.LogCaptureFixture) -> None:
@@ -266,9 +287,36 @@ def test_memory_that_is_read_late(monkeypatch: pytest.MonkeyPatch) -> None:
     loader, expected = both(pictures.Pictures(), num_workers=1, persistent_workers=True)
     monkeypatch.setattr(loader, "_event", Late)
     same(list(loader), expected)
-    names = set(loader._pieces)
+    names = PIECES.names()
     same(list(loader), expected)
-    assert set(loader._pieces) == names
+    assert PIECES.names() == names
+
+
+def test_batches_that_nobody_wants_are_memory_that_is_free() -> None:
+    options = {"num_workers": 1, "persistent_workers": True, "prefetch_factor": 3}
+    loader, expected = both(pictures.Pictures(), **options)
+    for _ in range(3):
+        same([next(iter(loader))], expected[:1])
+    names = PIECES.names()
+    for _ in range(6):
+        same([next(iter(loader))], expected[:1])
+    assert PIECES.names() == names
+    same(list(loader), expected)
+
+
+def test_a_loan_ends_once() -> None:
+    piece = Piece("somebody", "a piece", torch.zeros(512, dtype=torch.uint8))
+    states = []
+    for ends in (True, False):
+        piece.take()
+        loan = Loan(piece)
+        if ends:
+            loan.end()
+            states.append(piece.is_free)
+            piece.take()  # as a worker does that fills it anew
+        del loan
+        states.append(piece.is_free)
+    assert states == [True, False, True]
 
 
 def test_nothing_stays_patched_after_a_break() -> None:
@@ -289,9 +337,9 @@ def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executing, "computed_together", fail)
     loader = DeviceLoader(dataset, PLAN, batch_size=3)
     same(list(loader), expected)
-    (row,) = loader.report().rows
-    assert row.fell_back == 3
-    assert "the card is gone" in next(iter(row.reasons))
+    batches = loader.report().rows[0]
+    assert batches.fell_back == 3
+    assert "the card is gone" in next(iter(batches.reasons))
     with pytest.raises(RuntimeError, match="the card is gone"):
         list(DeviceLoader(dataset, PLAN, batch_size=3, strict=True))
 

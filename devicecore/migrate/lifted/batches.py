@@ -1,0 +1,141 @@
+"""`Batches`: what was recorded of samples, computed on a device for whole batches."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from devicecore.errors import OutOfMemoryError, RefusedCallError
+from devicecore.ledger import default_ledger
+from devicecore.migrate.judging import keeps
+from devicecore.migrate.lazy import executing
+from devicecore.migrate.lazy.nodes import in_order, on_host
+from devicecore.migrate.lifted.lifting import loosest
+from devicecore.migrate.report import Tally
+from devicecore.migrate.site import free_caches
+from devicecore.runtime import host_cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.device import Device
+    from devicecore.kernels import Exactness
+    from devicecore.migrate.lazy.nodes import Node
+    from devicecore.migrate.plan import OptimizationPlan
+
+
+class Batches:
+    """Computes batches on a device or, where it cannot, by the original functions.
+
+    Args:
+        device: Where.
+        plan: What says how exact results are to be.
+        is_strict: Whether an error takes the place of the host's answer.
+        verify: Of how many batches one is also computed by the original functions; 0 for none.
+
+    Attributes:
+        tally: What became of them.
+    """
+
+    def __init__(
+        self, device: Device, plan: OptimizationPlan, *, is_strict: bool, verify: int
+    ) -> None:
+        self.tally: Tally = Tally("DeviceLoader", device.label)
+        self._device = device
+        self._is_strict = is_strict
+        self._verify = verify
+        self._accept: Exactness = loosest(plan).accept
+        self._count = 0
+        self._off = ""
+
+    def computed(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
+        """Return values as tensors.
+
+        Args:
+            frames: The values that are wanted of each sample.
+            together: Whether those of all samples are one tensor; else each frame has one value.
+
+        Raises:
+            RefusedCallError: The device cannot, or its result was wrong, and that is an error.
+        """
+        start = time.perf_counter()
+        reason = self._off or self._device.gone
+        if not reason:
+            try:
+                found = _on_device(
+                    self._device, frames, together=together, is_strict=self._is_strict
+                )
+            except Exception as error:  # of a framework: whatever it is, the originals can
+                if self._is_strict:
+                    raise
+                if isinstance(error, OutOfMemoryError):
+                    free_caches(error)
+                reason = f"{type(error).__name__}: {error}"
+            else:
+                self._count += 1
+                is_due = self._verify and self._count % self._verify == 0
+                if not is_due or self._is_right(frames, found, together=together):
+                    moved = 0 if self._device.reads_host_memory else _given(frames)
+                    self.tally.migrated(time.perf_counter() - start, moved)
+                    return found
+                reason = self._off
+        if self._is_strict:
+            raise RefusedCallError("DeviceLoader", self._device.name, {"the migrator": reason})
+        reason = self.tally.bounded(reason)
+        default_ledger().record("DeviceLoader", self._device.name, host_cpu().name, reason)
+        found = self._on_host(frames, together=together)
+        self.tally.fell_back(time.perf_counter() - start, reason)
+        return found
+
+    def _is_right(
+        self, frames: Sequence[Sequence[Node]], found: list[torch.Tensor], *, together: bool
+    ) -> bool:
+        expected = _by_originals(frames, together=together)
+        if all(
+            keeps(self._accept, ours, theirs) for ours, theirs in zip(found, expected, strict=True)
+        ):
+            return True
+        self._off = f"a batch was not {self._accept}, so the device is not used any more"
+        return False
+
+    def _on_host(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
+        """Return what the originals compute, on the device if that takes it."""
+        found = _by_originals(frames, together=together)
+        if self._device.gone or self._device.torch_device is None:
+            return found
+        return [each.to(self._device.torch_device) for each in found]
+
+
+def _on_device(
+    device: Device, frames: Sequence[Sequence[Node]], *, together: bool, is_strict: bool
+) -> list[torch.Tensor]:
+    groups = executing.computed_together(device, frames, is_strict=is_strict)
+    if not together:
+        return [found for (found,) in executing.in_rows(len(frames), groups)]
+    if len(groups) == 1:
+        return groups[0][1]
+    rows = executing.in_rows(len(frames), groups)
+    return [torch.stack(column) for column in zip(*rows, strict=True)]
+
+
+def _by_originals(frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
+    # Copies: what is only a part of a worker's memory is there until that is used again.
+    rows = [[torch.from_numpy(np.array(on_host(node))) for node in frame] for frame in frames]
+    if not together:
+        return [found for (found,) in rows]
+    return [torch.stack(column) for column in zip(*rows, strict=True)]
+
+
+def _given(frames: Sequence[Sequence[Node]]) -> int:
+    """Return the bytes of the arrays that values are computed from."""
+    found = 0
+    for frame in frames:
+        node = frame[0]
+        while len(frame) == 1 and len(node.inputs) == 1:  # most do one thing after the other
+            (node,) = node.inputs
+        used = in_order(frame) if node.inputs or len(frame) > 1 else (node,)
+        found += sum(each.host.nbytes for each in used if each.host is not None)
+    return found
