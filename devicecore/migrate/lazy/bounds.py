@@ -22,6 +22,11 @@ ANY: Final = (-float("inf"), float("inf"))
 # of a window, and what resampling overshoots.
 _MOST_GAIN = 1e4
 
+# Those that make infinite floats of others.
+_WITHOUT_BOUNDS = frozenset(
+    {"cv2.bitwise_and", "cv2.bitwise_not", "cv2.bitwise_or", "cv2.bitwise_xor", "cv2.divide"}
+)
+
 
 def range_of(value: Any) -> Range:
     """Return between which numbers the values of a kind, or of a constant, lie."""
@@ -46,21 +51,30 @@ def _of_constant(value: Any) -> Range:
 
 
 def _of_kind(kind: Kind) -> Range:
-    if kind.dtype.kind in "iu":
-        limits = np.iinfo(kind.dtype)
-        return float(limits.min), float(limits.max)
     own = getattr(kind.operation, "range", None)
+    found = _of_type(kind.dtype)
     if own is not None:
-        found: Range = own(*kind.filled(kind.inputs))
-    elif kind.operation is None:
+        rule: Range = own(*kind.filled(kind.inputs))
+        found = rule if is_known(rule) else found
+    elif kind.dtype.kind == "f":
+        rule = _of_call(kind)
+        found = rule if is_known(rule) else ANY
+    return found
+
+
+def _of_type(dtype: np.dtype[Any]) -> Range:
+    if dtype.kind == "b":
+        return 0.0, 1.0
+    if dtype.kind not in "iu":
         return ANY
-    else:
-        found = _of_call(kind)
-    return found if is_known(found) else ANY
+    limits = np.iinfo(dtype)
+    return float(limits.min), float(limits.max)
 
 
 def _of_call(kind: Kind) -> Range:
     """Return what a function of OpenCV makes of images and numbers at most."""
+    if kind.operation is None or kind.operation.name in _WITHOUT_BOUNDS:
+        return ANY
     size = _MOST_GAIN
     for given in kind.inputs:
         size *= max(1.0, *map(abs, range_of(given)))

@@ -10,7 +10,7 @@ import sys
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host
+from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host, current
 from devicecore.migrate.scanning import imported
 
 if TYPE_CHECKING:
@@ -26,6 +26,14 @@ PACKAGES: Final = frozenset({"PIL.Image", "cv2", "numpy", "torch"})
 
 def _contiguous(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     is_plain = len(args) == 1 and not kwargs
+    if is_plain and _is_recorded(args[0]):
+        return args[0].contiguous()
+    return by_host(original, args, kwargs)
+
+
+def _required(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    # As albumentations does with each image; what else may be required is rare.
+    is_plain = len(args) == 1 and kwargs == {"requirements": ["C_CONTIGUOUS"]}
     if is_plain and _is_recorded(args[0]):
         return args[0].contiguous()
     return by_host(original, args, kwargs)
@@ -47,6 +55,21 @@ def _equalized(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     return applied(original, args, kwargs)
 
 
+def _as_tensor(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a tensor of an array: in a sample that is only recorded, what stands for one."""
+    frame = current()
+    if frame is not None and frame.device is None and len(args) == 1 and _is_recorded(args[0]):
+        from devicecore.migrate.lazy import tensors  # it imports torch
+
+        array = args[0].copy() if original.__name__ == "tensor" else args[0]
+        dtype = kwargs.get("dtype")
+        found = tensors.from_array(array) if not kwargs.keys() - {"dtype"} else None
+        found = tensors.typed(found, dtype) if found is not None and dtype is not None else found
+        if found is not None:
+            return found
+    return by_host(original, args, kwargs)
+
+
 def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from devicecore.migrate.lazy.drawing import drawn
 
@@ -55,9 +78,10 @@ def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 _OWN: Mapping[str, Handler] = {
     "numpy.ascontiguousarray": _contiguous,
-    "torch.from_numpy": by_host,
-    "torch.as_tensor": by_host,
-    "torch.tensor": by_host,
+    "numpy.require": _required,
+    "torch.from_numpy": _as_tensor,
+    "torch.as_tensor": _as_tensor,
+    "torch.tensor": _as_tensor,
     "cv2.CLAHE.apply": _equalized,
     "PIL.Image.fromarray": by_host,
     "cv2.randShuffle": _drawn,

@@ -15,20 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from devicecore.migrate.lazy import tables
-from devicecore.migrate.lazy.arithmetic import ARITHMETIC
-from devicecore.migrate.lazy.array_operations import (
-    COPY,
-    INDEX,
-    POINTWISE,
-    TRANSPOSE,
-    View,
-    index_of,
-)
-from devicecore.migrate.lazy.functions import FUNCTIONS, is_axis
+from devicecore.migrate.lazy.array_operations import COPY, INDEX, TRANSPOSE, View, index_of
+from devicecore.migrate.lazy.calculating import Calculating
+from devicecore.migrate.lazy.functions import FUNCTIONS, OF_SEVERAL, is_axis
 from devicecore.migrate.lazy.memory import Memory
 from devicecore.migrate.lazy.nodes import Slot, called, source
-from devicecore.migrate.lazy.operators import Operators, hosted
+from devicecore.migrate.lazy.operators import hosted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,10 +32,9 @@ if TYPE_CHECKING:
 _FIRST: Final = Slot(0)
 # Parts with fewer axes are numpy's: Python's own types take them for lists of numbers.
 _LEAST_AXES: Final = 2
-_NUMBERS: Final = frozenset({int, float, bool})
 
 
-class DeviceArray(Operators):
+class DeviceArray(Calculating):
     """An array whose values are elsewhere.
 
     Args:
@@ -98,6 +89,11 @@ class DeviceArray(Operators):
     def is_view(self) -> bool:
         """Whether it is part of another array, or has its axes in another order."""
         return bool(self._views)
+
+    @property
+    def axes_in_memory(self) -> tuple[int, ...] | None:
+        """Which axis of what lies in memory each axis is; None if they are in that order."""
+        return self._axes
 
     def shares(self, other: DeviceArray) -> bool:
         """Return whether both are of the same memory."""
@@ -241,6 +237,11 @@ class DeviceArray(Operators):
             found = own(*args, **kwargs)
             if found is not None:
                 return found
+        of_several = OF_SEVERAL.get(function)
+        if of_several is not None:
+            found = of_several(self, *args, **kwargs)
+            if found is not None:
+                return found
         return function(*hosted(args), **hosted(kwargs))
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
@@ -249,26 +250,34 @@ class DeviceArray(Operators):
             wanted = np.dtype(dtype)
             if wanted == self.dtype and kwargs.get("copy") is False:
                 return self
-            found = self.stepped("astype", (wanted.name,)) if wanted.isnative else None
+            found = self.cast(wanted) if wanted.isnative else None
             if found is not None:
                 return found
         return self.values.astype(dtype, *args, **kwargs)
 
     def clip(self, *args: Any, **kwargs: Any) -> Any:
         """Return the values between two limits."""
-        if len(args) == len(("low", "high")) and not kwargs:
-            found = (
-                None if any(each is None for each in args) else self.stepped("clip", (None, *args))
-            )
-            if found is not None:
+        out = kwargs.get("out")
+        # Beside arrays numpy compares 0.0 and -0.0 otherwise.
+        are_numbers = not any(isinstance(each, np.ndarray) for each in args)
+        if len(args) == len(("low", "high")) and are_numbers and not kwargs.keys() - {"out"}:
+            found = self.calculated("clip", (self, *args))
+            if found is not None and out is None:
                 return found
-        return self.values.clip(*hosted(args), **hosted(kwargs))
+            if found is not None and type(out) is DeviceArray and out.take_values_of(found):
+                return out
+        clipped = self.values.clip(*hosted(args), **hosted(kwargs))
+        return out if type(out) is DeviceArray else clipped
+
+    def another(self, node: Node) -> DeviceArray:
+        """Return an array with values of its own."""
+        return DeviceArray(Memory(node, self._memory.frame))
 
     def copy(self, order: str = "C") -> Any:
         """Return the values in memory of their own."""
         if order != "C" or self.is_on_host:
             return self.values.copy(order=order)  # type: ignore[arg-type]
-        return self._another(_recorded(called(COPY, (_FIRST,), {}, (self.node,))))
+        return self.another(_recorded(called(COPY, (_FIRST,), {}, (self.node,))))
 
     def contiguous(self) -> Any:
         """Return an array of C's order: this one, if it is of that."""
@@ -299,70 +308,8 @@ class DeviceArray(Operators):
     def __format__(self, wanted: str) -> str:
         return format(self.values, wanted)
 
-    def calculated(self, name: str, inputs: tuple[Any, ...]) -> DeviceArray | None:
-        """Return what a function of numpy gives; None if that is not recorded."""
-        name = _NAMES.get(name, name)
-        if name not in tables.FUNCTIONS and name not in ARITHMETIC:
-            return None
-        own = [each for each in inputs if type(each) is DeviceArray]
-        if any(each.is_on_host for each in own) or not all(map(_is_plain, inputs)):
-            return None
-        if len(own) == 1:
-            array = own[0]
-            constants = tuple(None if each is array else each for each in inputs)
-            found = array.stepped(name, constants)
-            if found is not None:
-                return found
-        operation = ARITHMETIC.get(name)
-        if operation is None or any(each.is_view for each in own):
-            return None
-        slots = iter(map(Slot, range(len(own))))
-        args = [next(slots) if type(each) is DeviceArray else _kept(each) for each in inputs]
-        node = called(operation, args, {}, [each.node for each in own])
-        return None if node is None else self._another(node)
-
-    def _another(self, node: Node) -> DeviceArray:
-        """Return an array with values of its own."""
-        return DeviceArray(Memory(node, self._memory.frame))
-
-    def stepped(self, function: str, constants: tuple[Any, ...]) -> DeviceArray | None:
-        """Return what becomes of bytes, value by value; None if no table says it."""
-        if function not in tables.FUNCTIONS or self.is_on_host:
-            return None
-        try:
-            placed, axis = tables.placed(constants, self.shape)
-        except ValueError:
-            return None
-        # Computed as it lies in memory, so that numpy's result lies in the same order.
-        axes = self._axes
-        if axes is None:
-            node = self.node
-        else:
-            node = self.transpose(sorted(range(self.ndim), key=axes.__getitem__)).node
-        steps: tuple[tables.Step, ...] = ()
-        if node.kind.operation is POINTWISE:
-            (node,), steps = node.inputs, node.kind.args[1]
-        if node.kind.dtype != np.uint8:
-            return None
-        step = tables.Step(function, placed, axis if axis is None or axes is None else axes[axis])
-        found = called(POINTWISE, (_FIRST, (*steps, step)), {}, (node,))
-        if found is None:
-            return None
-        result = self._another(found)
-        return result if axes is None else result.transpose(axes)
-
-    def take_values_of(self, found: DeviceArray) -> bool:
-        """Become another array's values, as where numpy writes in place; return whether it can."""
-        if self._views or self.is_on_host or found._views:
-            return False
-        if (found.shape, found.dtype) != (self.shape, self.dtype):
-            return False  # numpy casts, or refuses to
-        self._memory.node = found._memory.node
-        return True
-
 
 _OF_MEMORY = frozenset({"__array_interface__", "__array_struct__"})
-_NAMES = {"divide": "true_divide"}
 
 
 @cache
@@ -378,18 +325,6 @@ def _keeps_axes(how: Iterable[Any]) -> bool:
 
 def _is_own(out: tuple[Any, ...]) -> bool:
     return len(out) == 1 and type(out[0]) is DeviceArray
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number or an array, of no class that has its own arithmetic."""
-    own = type(value)
-    return (
-        own is DeviceArray or own is np.ndarray or own in _NUMBERS or isinstance(value, np.generic)
-    )
-
-
-def _kept(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _recorded(node: Node | None) -> Node:

@@ -93,6 +93,15 @@ _NAMES = {
     "mul": "multiply",
     "truediv": "true_divide",
     "neg": "negative",
+    "abs": "absolute",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
 }
 _BINARY = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
@@ -111,7 +120,7 @@ def _install() -> None:
     setattr(Operators, "__rdivmod__", _reflected(divmod, "divmod"))  # noqa: B010
     for own in ("eq", "ne", "lt", "le", "gt", "ge"):
         name = f"__{own}__"
-        setattr(Operators, name, _forward(getattr(operator, name), own))
+        setattr(Operators, name, _forward(getattr(operator, name), _NAMES[own]))
     for own in ("neg", "pos", "abs", "invert"):
         name = f"__{own}__"
         setattr(Operators, name, _unary(getattr(operator, name), _NAMES.get(own, own)))

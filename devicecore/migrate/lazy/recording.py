@@ -9,6 +9,7 @@ import numpy as np
 
 from devicecore.migrate.lazy.current import RECORDING
 from devicecore.migrate.lazy.device_array import DeviceArray
+from devicecore.migrate.lazy.given import bounded
 from devicecore.migrate.lazy.memory import Memory
 from devicecore.migrate.lazy.nodes import Slot, called, part
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 # Of one frame no more calls are recorded: a loop must not fill the memory.
 _MOST_CALLS: Final = 512
 _IMAGE_AXES: Final = (2, 3)
+# By these programs add noise to images, and then clip: of the result something has to be known.
+_SUMS: Final = frozenset({"cv2.add", "cv2.addWeighted", "cv2.multiply", "cv2.subtract"})
 
 
 class Recording:
@@ -122,6 +125,8 @@ class Recording:
             }
         except TypeError:
             return None
+        if operation.name in _SUMS:
+            inputs = [bounded(node, node.host) for node in inputs]
         node = called(operation, given, named, inputs, options) if inputs else None
         if node is None:
             return None

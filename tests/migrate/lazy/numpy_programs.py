@@ -27,6 +27,7 @@ from devicecore.migrate.lazy.results import on_arrays  # noqa: E402
 from devicecore.migrate.lazy.vision_operations import RECORDED  # noqa: E402
 from devicecore.migrate.plan import Options  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
+from tests.migrate.lazy.value_programs import VALUES  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,6 +278,7 @@ def _with_errstate(x: Any) -> Any:
 def steps() -> st.SearchStrategy[Any]:
     return st.one_of(
         st.tuples(st.just("numpy"), st.sampled_from(sorted(NUMPY))),
+        st.tuples(st.just("values"), st.sampled_from(sorted(VALUES))),
         st.tuples(st.just("cv"), st.sampled_from(sorted(OPENCV))),
         st.tuples(st.just("index"), KEYS),
         st.tuples(st.just("index"), KEYS),
@@ -297,6 +299,8 @@ def done(  # noqa: C901, PLR0911 - a case for each kind of step
     match what:
         case "numpy":
             return NUMPY[rest[0]](x, y)
+        case "values":
+            return VALUES[rest[0]](x, y)
         case "cv":
             return OPENCV[rest[0]](world, x, y)
         case "index":
