@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from operator import is_
+from operator import attrgetter, is_
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.operators import hosted
@@ -21,6 +21,10 @@ _MOST_DEEP = 4
 # And so deep in objects, and in what else was given to a frame, where it has kept some there.
 _DEEPEST = 8
 _MOST_MEMBERS = 4096
+
+
+ORDINARY: Final[dict[type, Callable[[Any], Any]]] = {DeviceArray: attrgetter("values")}
+"""What gives the ordinary array or tensor for one that stands for it, by its class."""
 
 
 def returned(result: Any, recording: Recording, others: Sequence[Any]) -> Any:
@@ -50,8 +54,8 @@ def kept_of(recording: Recording) -> Sequence[Any]:
 
 
 def _put(value: Any, depth: int) -> Any:
-    if type(value) is DeviceArray:
-        return value.values
+    if type(value) in ORDINARY:
+        return ORDINARY[type(value)](value)
     if depth == 0:
         return value
     if isinstance(value, tuple):
@@ -79,8 +83,8 @@ def _with_members(value: tuple[Any, ...], members: list[Any]) -> Any:
 
 def _put_deep(value: Any, depth: int, seen: set[int]) -> Any:
     """Do the same in objects of all classes."""
-    if type(value) is DeviceArray:
-        return value.values
+    if type(value) in ORDINARY:
+        return ORDINARY[type(value)](value)
     if depth == 0 or id(value) in seen or type(value).__module__ in _FOREIGN:
         return value
     if type(value) is MethodType:

@@ -116,7 +116,7 @@ def _on_device(
     if not together:
         return [found for (found,) in executing.in_rows(len(frames), groups)]
     if len(groups) == 1:
-        return groups[0][1]
+        return [column.contiguous() for column in groups[0][1]]  # as stacked samples are
     rows = executing.in_rows(len(frames), groups)
     return [torch.stack(column) for column in zip(*rows, strict=True)]
 

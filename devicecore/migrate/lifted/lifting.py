@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from devicecore.migrate.strategy import Strategy
 
     Array = np.ndarray[Any, Any]
+
+SAMPLES: Final = "samples"
+"""What the samples themselves are called beside the paths of calls."""
 
 _NO_KERNEL = "no kernel computes it in a sample"
 # After so many samples, one after the other, that could not be recorded no more are.
@@ -119,7 +122,7 @@ class Lifter(PipelineMigrator):
         self._options = loosest(plan)
         self._refused = 0
         self._last: Recording | None = None
-        self._samples = Tally("samples", host_cpu().name)
+        self._samples = Tally(SAMPLES, host_cpu().name)
 
     def taken(self) -> list[Row]:
         """Return what became of samples, and of the calls in them, since this was last called."""

@@ -18,6 +18,7 @@ from devicecore.migrate.lazy.nodes import in_order
 from devicecore.migrate.lifted.arena import Borrowed
 from devicecore.migrate.lifted.batches import Batches
 from devicecore.migrate.lifted.held import Held
+from devicecore.migrate.lifted.lifting import SAMPLES
 from devicecore.migrate.lifted.loading import Loading, Recorded, RecordedStream, Started
 from devicecore.migrate.lifted.packing import Samples, walked
 from devicecore.migrate.lifted.pieces import PIECES, Loan
@@ -196,15 +197,21 @@ class DeviceLoader:
             _forget(owner, self._card)
 
     def _say_that_nothing_is_recorded(self) -> None:
-        calls = [row for row in (each.row() for each in self._tallies.values()) if row.reasons]
-        whys = [f"{row.path}: {reason}" for row in calls for reason in row.reasons]
-        named = ", ".join(str(each.key) for each in self.plan.entries if not each.is_original)
         reason = "no sample had anything that the plan names and that a kernel computes"
-        told = "; ".join(whys) or f"nothing of {named} was called"
-        reason = f"{reason} ({told})"
+        reason = f"{reason} ({self._why()})"
         if self._is_strict:
             raise RefusedCallError("DeviceLoader", self.device.name, {"the migrator": reason})
         logging.getLogger("devicecore").warning("DeviceLoader has nothing to do: %s", reason)
+
+    def _why(self) -> str:
+        rows = [tally.row() for tally in self._tallies.values()]
+        refused = [f"{row.path}: {reason}" for row in rows for reason in row.reasons]
+        if refused:
+            return "; ".join(refused)
+        if any(row.path != SAMPLES for row in rows):
+            return "the samples asked for the values of all that was recorded"
+        named = ", ".join(str(each.key) for each in self.plan.entries if not each.is_original)
+        return f"nothing of {named} was called"
 
     def _event(self) -> Any:
         """Return what says when all that was read for a batch is not needed any more."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from devicecore.migrate.lazy.device_array import DeviceArray
+from devicecore.migrate.lazy.tensors import RecordedTensor
 from devicecore.migrate.values import replaced
 
 if TYPE_CHECKING:
@@ -59,11 +60,13 @@ def packed(sample: Any, nodes: list[Node]) -> Any:
     return replaced(sample, partial(_packed, nodes))
 
 
-def _packed(nodes: list[Node], array: Any) -> Any:
+def _packed(nodes: list[Node], value: Any) -> Any:
+    own = type(value)
+    array = value.array if own is RecordedTensor else value
     if type(array) is not DeviceArray:
-        return array
+        return value
     if array.is_on_host:
-        return array.values
+        return value.on_host if own is RecordedTensor else array.values
     nodes.append(array.node)
     return Value(nodes[-1])
 

@@ -77,6 +77,22 @@ class Named(Pictures):
         }
 
 
+class Tensors(Pictures):
+    """With samples of tensors, as most programs have."""
+
+    def __getitem__(self, index: int) -> Any:
+        image = cv2.cvtColor(cv2.resize(self.image(index), (32, 24)), cv2.COLOR_BGR2RGB)
+        planes = torch.from_numpy(image.transpose(2, 0, 1))
+        mean, std = (torch.from_numpy(each).view(-1, 1, 1) for each in (MEAN, STD))
+        scaled = planes.contiguous().float().div(255)
+        return {
+            "bytes": planes,
+            "input": (scaled - mean) / std,
+            "copy": torch.tensor(image, dtype=torch.float32),
+            "label": torch.tensor(index),
+        }
+
+
 class Looked(Pictures):
     """With frames that look at the values of every second picture."""
 

@@ -105,6 +105,47 @@ def test_arrays_of_the_dataset(immutable: bool, monkeypatch: pytest.MonkeyPatch)
     same(list(loader), expected)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_tensors_of_the_program(workers: int) -> None:
+    plan = {"cv2.resize": TORCH, "cv2.cvtColor": TORCH}
+    loader, expected = both(pictures.Tensors(), plan, num_workers=workers)
+    same(list(loader), expected)
+    assert loader.report().rows[0].migrated == len(expected)
+
+
+def test_tensors_that_a_dataset_keeps() -> None:
+    class Kept(pictures.Tensors):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[int, Any] = {}
+
+        def __getitem__(self, index: int) -> Any:
+            if index not in self.kept:
+                self.kept[index] = super().__getitem__(index)
+            return self.kept[index]
+
+    dataset = Kept()
+    loader, expected = both(dataset, {"cv2.resize": TORCH, "cv2.cvtColor": TORCH})
+    dataset.kept.clear()
+    for _ in range(2):
+        same(list(loader), expected)
+    assert type(dataset.kept[0]["input"]) is torch.Tensor
+    torch.testing.assert_close(dataset.kept[0]["input"], expected[0]["input"][0])
+
+
+def test_tensors_that_change() -> None:
+    class Flipped(pictures.Tensors):
+        def __getitem__(self, index: int) -> Any:
+            found = super().__getitem__(index)
+            found["input"] = torch.flip(found["input"], [-1])
+            found["bytes"][0] = index  # in the memory of an array
+            return found
+
+    loader, expected = both(Flipped(), {"cv2.resize": TORCH, "cv2.cvtColor": TORCH})
+    same(list(loader), expected)
+    assert loader.report().rows[0].migrated == len(expected)  # of the copy
+
+
 def test_collation_of_the_program() -> None:
     loader, expected = both(pictures.Pictures(), collate_fn=pictures.collated)
     same(list(loader), expected)
