@@ -83,18 +83,16 @@ class Calculating(Operators):
         if operation is None or not all(map(_is_plain, inputs)):
             return None
         own = [each for each in inputs if isinstance(each, Calculating)]
-        if any(each.is_on_host for each in own):
-            return None
         if len(own) == 1:
             array = own[0]
             if name in tables.FUNCTIONS:
-                constants = tuple(None if each is array else each for each in inputs)
+                constants = tuple([None if each is array else each for each in inputs])
                 found = array.stepped(name, constants)
                 if found is not None:
                     return found
             if array.axes_in_memory is not None:
                 return array.turned(operation, inputs)
-        if any(each.axes_in_memory is not None for each in own):
+        if any(each.is_on_host or each.axes_in_memory is not None for each in own):
             return None
         node = self._called(operation, inputs)
         return None if node is None else self.another(node)
@@ -164,7 +162,8 @@ class Calculating(Operators):
 
     def turned(self, operation: Operation, inputs: tuple[Any, ...]) -> Any:
         """Return what becomes of an array with axes in another order, and of numbers."""
-        if any(isinstance(each, np.ndarray) for each in inputs if each is not self):
+        others = [each for each in inputs if each is not self]
+        if self.is_on_host or any(isinstance(each, np.ndarray) for each in others):
             return None
         args = [_FIRST if each is self else each for each in inputs]
         node, axes = self._as_it_lies()

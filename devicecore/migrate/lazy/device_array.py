@@ -258,9 +258,13 @@ class DeviceArray(Calculating):
     def clip(self, *args: Any, **kwargs: Any) -> Any:
         """Return the values between two limits."""
         out = kwargs.get("out")
-        # Beside arrays numpy compares 0.0 and -0.0 otherwise.
-        are_numbers = not any(isinstance(each, np.ndarray) for each in args)
-        if len(args) == len(("low", "high")) and are_numbers and not kwargs.keys() - {"out"}:
+        if (
+            len(args) == len(("low", "high"))
+            # Beside arrays numpy compares 0.0 and -0.0 otherwise.
+            and not isinstance(args[0], np.ndarray)
+            and not isinstance(args[1], np.ndarray)
+            and (not kwargs or tuple(kwargs) == ("out",))
+        ):
             found = self.calculated("clip", (self, *args))
             if found is not None and out is None:
                 return found
