@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from devicecore.migrate.values import to_host
@@ -16,9 +17,9 @@ def keeps(promise: Exactness, found: Any, expected: Any) -> bool:
 
     from devicecore.cv.quarantine import keeps as keeps_promise  # it imports torch
 
-    if isinstance(expected, dict):
+    if isinstance(expected, Mapping):
         return (
-            isinstance(found, dict)
+            isinstance(found, Mapping)
             and found.keys() == expected.keys()
             and all(keeps(promise, found[key], value) for key, value in expected.items())
         )

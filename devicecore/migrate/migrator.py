@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
+from devicecore.migrate.dispatched import forget_unused, found_by_itself
 from devicecore.migrate.guard import Guard
 from devicecore.migrate.importing import watch_imports
 from devicecore.migrate.injector import PatchInjector
@@ -141,6 +142,7 @@ class PipelineMigrator:
                 self._unwatch()
                 self._consumers.restore_all()
                 self._injector.restore_all()
+                forget_unused()
 
     def refresh(self) -> None:
         """Look again for names of the plan that were not there when they were last looked for."""
@@ -254,7 +256,9 @@ class PipelineMigrator:
         if target.module.partition(".")[0] == "cv2":
             from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
         make = self._wrapper.of_frame(frame) if is_frame else self._wrapper.of_leaf(frame)
-        self._injector.add(*target.holder(), as_its_kind(_function(target), frame, make))
+        function = _function(target)
+        make = found_by_itself(function, as_its_kind(function, frame, make))
+        self._injector.add(*target.holder(), make)
         self._patched.add(frame)
 
     def _known_targets(self, packages: frozenset[str]) -> Iterator[Target]:
@@ -310,9 +314,10 @@ class PipelineMigrator:
         if found is None:
             function = _function(target)
             known = self._known_targets(self.registry.packages)
-            alias = next((each for each in known if _function(each) is function), None)
-            if alias is not None:
-                found = self.registry.find(alias.module, alias.qualname)
+            aliases = (each for each in known if _function(each) is function)
+            others = (self.registry.find(each.module, each.qualname) for each in aliases)
+            # Other classes may inherit a method that means something only for some.
+            found = next((each for each in others if getattr(each, "is_of_heirs", True)), None)
         if found is not None:
             self._strategies[target.canonical] = found
         return found

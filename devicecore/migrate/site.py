@@ -12,6 +12,7 @@ from attrs import field, frozen
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
+from devicecore.migrate.random_numbers import RandomNumbers
 from devicecore.migrate.strategy import InputsNotMovedError
 from devicecore.migrate.values import Contents, arrays_in, copied, is_tensor, pixels_among
 from devicecore.runtime import host_cpu
@@ -103,7 +104,7 @@ class Site:
         kwargs: dict[str, Any],
     ) -> Any:
         """Return what the device computes or, where it fails, what the original does."""
-        before = Contents(args, kwargs) if self._is_verified() else None
+        before = self._before(args, kwargs) if self._is_verified() else None
         start = time.perf_counter()
         error: Exception | None = None
         try:
@@ -143,6 +144,10 @@ class Site:
         if not self.care.verify or self.strategy.runs_original:  # nobody's own function runs twice
             return False
         return self.state.is_due(self.care.verify)
+
+    def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
+        draws = getattr(self.strategy, "draws_numbers", False)
+        return _Before(Contents(args, kwargs), RandomNumbers() if draws else None)
 
     def _computed(
         self,
@@ -245,6 +250,19 @@ class Site:
                 else not self.strategy.runs_original
             )
         )
+
+
+@frozen
+class _Before:
+    """What a call that is computed twice begins with."""
+
+    contents: Contents
+    numbers: RandomNumbers | None
+
+    def put_back(self) -> None:
+        self.contents.put_back()
+        if self.numbers is not None:
+            self.numbers.put_back()
 
 
 class State:

@@ -173,6 +173,30 @@ def test_workers_collate_in_the_memory_that_they_share() -> None:
     assert all(batch.is_shared() for batch in batches)
 
 
+MASK = "torch.nn.Transformer.generate_square_subsequent_mask"
+
+
+def mask_by_plan(*args: Any, **kwargs: Any) -> Any:
+    made: Any = torch.nn.Transformer
+    return by_plan(MASK, "exact", lambda: made.generate_square_subsequent_mask(*args, **kwargs))
+
+
+@pytest.mark.parametrize("args", [(5,), (3, None, torch.float64), (0,)])
+def test_masks_of_what_comes_before(args: Any) -> None:
+    found, expected, row = mask_by_plan(*args)
+    assert row.migrated == 1
+    assert found.equal(expected)
+    assert (found.dtype, found.device) == (expected.dtype, expected.device)
+
+
+@pytest.mark.parametrize("device", ["meta", torch.device("meta")])
+def test_masks_that_are_to_be_elsewhere(device: Any) -> None:
+    for found, expected, row in (mask_by_plan(2, device), mask_by_plan(2, device=device)):
+        assert row.migrated == 0
+        assert "told where its result is to be" in "".join(row.reasons)
+        assert found.device == expected.device
+
+
 @pytest.mark.parametrize(
     ("name", "promise"),
     [("torch.cdist", "close"), ("torch.nn.functional.cosine_similarity", "tolerance")],

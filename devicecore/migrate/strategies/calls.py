@@ -247,11 +247,13 @@ class MovedStrategy:
         name: The dotted name of the function.
         promise: How near the results on a device come to the host's.
         in_workers: Whether workers of a loader may do so.
+        makes_new: Whether it takes no tensors, and may be told on which device its result is.
     """
 
     name: str
     promise: Exactness
     in_workers: bool = True
+    makes_new: bool = False
     runs_original: bool = field(init=False, default=False)
 
     def compute(
@@ -266,14 +268,21 @@ class MovedStrategy:
 
         Raises:
             RefusedCallError: The plan asks for more than is promised, the result is written into an
-                argument, or this is a worker.
+                argument or has to be on some device, or this is a worker.
         """
         call = Call(self.name, device, options, original)
         call.need(options.kernel in _LABELS, f"there is no kernel {options.kernel!r} for it")
         call.need(kwargs.get("out") is None, "the result is to be written into an argument")
+        told = self.makes_new and any(map(_is_device, (*args, *kwargs.values())))
+        call.need(not told, "it is told where its result is to be")
         call.need(self.in_workers or not _is_in_worker(), "a worker's results lie in shared memory")
         call.promise(self.promise)
         return MoveInputStrategy().compute(device, options, original, args, kwargs)
+
+
+def _is_device(value: Any) -> bool:
+    torch: Any = sys.modules["torch"]
+    return isinstance(value, (str, torch.device))
 
 
 def _is_in_worker() -> bool:

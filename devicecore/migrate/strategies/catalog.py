@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from devicecore.migrate.strategies import transforms
 from devicecore.migrate.strategies.calls import MovedStrategy, TorchStrategy
+from devicecore.migrate.strategies.text.padding import PadStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,11 +99,14 @@ def _of_torchvision(*modules: str) -> dict[str, Exactness]:
     return found
 
 
+_CAUSAL_MASK: Final = "torch.nn.modules.transformer.Transformer.generate_square_subsequent_mask"
+
 # Functions that take tensors themselves, with what is promised of them on another device.
 MOVED: Final[Mapping[str, Mapping[str, Exactness]]] = {
     "torch": {
         "torch.cdist": "close",
         "torch.nn.functional.cosine_similarity": "tolerance",
+        _CAUSAL_MASK: "exact",
         "torch.nn.utils.rnn.pad_sequence": "exact",
         "torch.utils.data.default_collate": "exact",
     },
@@ -119,6 +124,9 @@ MOVED: Final[Mapping[str, Mapping[str, Exactness]]] = {
 }
 # Of those what puts its results into shared memory if a worker of a loader calls it.
 _NOT_IN_WORKERS: Final = frozenset({"torch.utils.data.default_collate"})
+_PADS: Final = {
+    "transformers": ("transformers.tokenization_utils_base.PreTrainedTokenizerBase.pad",),
+}
 
 IN_FRAMES: Final = frozenset({"PIL", "librosa", "skimage"})
 """The packages whose functions are meant by a plan that names a frame around the calls.
@@ -145,11 +153,14 @@ def strategies_of(package: str) -> dict[str, Strategy]:
     moved = MOVED.get(package, {}).items()
     found: dict[str, Strategy] = {name: TorchStrategy(name, backend) for name, backend in computed}
     for name, promise in moved:
-        found[name] = MovedStrategy(name, promise, in_workers=name not in _NOT_IN_WORKERS)
-    return found
+        found[name] = MovedStrategy(
+            name, promise, name not in _NOT_IN_WORKERS, makes_new=name == _CAUSAL_MASK
+        )
+    found |= transforms.strategies_of(package)
+    return found | {name: PadStrategy(name) for name in _PADS.get(package, ())}
 
 
 def groups() -> dict[str, Callable[[], Mapping[str, Strategy]]]:
     """Return what makes the strategies of each package."""
-    packages = sorted({*COMPUTED, *MOVED})
+    packages = sorted({*COMPUTED, *MOVED, *_PADS})
     return {package: partial(strategies_of, package) for package in packages}
