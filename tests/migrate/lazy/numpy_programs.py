@@ -32,6 +32,8 @@ from tests.migrate.lazy.value_programs import VALUES  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from devicecore.device import Device
+
     Step = Callable[[list[Any]], Any]
 
 OPTIONS = Options(kernel="torch")
@@ -40,15 +42,17 @@ OPTIONS = Options(kernel="torch")
 class World:
     """Runs a program with arrays of numpy, or with what stands for them."""
 
-    def __init__(self, images: list[Any], *, is_recorded: bool) -> None:
-        self.recording = Recording(self._fetched, copied, host_cpu(), OPTIONS)
+    def __init__(
+        self, images: list[Any], *, is_recorded: bool, device: Device | None = None
+    ) -> None:
+        self.device = device or host_cpu()
+        self.recording = Recording(self._fetched, copied, self.device, OPTIONS)
         self.is_recorded = is_recorded
         self.arrays = [self.cv("flip", image.copy(), 1) for image in images]
         self.words: list[Any] = []
 
-    @staticmethod
-    def _fetched(node: Any) -> Any:
-        return executing.downloaded(executing.one(host_cpu(), node))
+    def _fetched(self, node: Any) -> Any:
+        return executing.downloaded(executing.one(self.device, node))
 
     def cv(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if self.is_recorded and name in RECORDED:

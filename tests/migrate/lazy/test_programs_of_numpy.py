@@ -19,6 +19,8 @@ from devicecore.migrate.lazy.sites import REFUSALS  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from devicecore.device import Device
+
     Step = Callable[[list[Any]], Any]
 
 from tests.migrate.lazy.numpy_programs import World, assert_like, ran, steps  # noqa: E402
@@ -74,9 +76,9 @@ def test_programs_that_are_easily_wrong(name: str, of_last: bool) -> None:
     check([image], program)
 
 
-def check(images: Any, program: Any) -> None:
+def check(images: Any, program: Any, device: Device | None = None) -> None:
     """Fail unless a program gives the same in a recorded frame, or the frame would run anew."""
-    plain, other = (World(images, is_recorded=each) for each in (False, True))
+    plain, other = (World(images, is_recorded=each, device=device) for each in (False, True))
     expected, right = ran(plain, program)
     token = RECORDING.set(other.recording)
     try:
