@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from devicecore.device_factory import default_registry
+from devicecore.migrate import PipelineMigrator
+from devicecore.migrate.strategies.transforms import CLASSES
 from devicecore.resolution import resolve
+from tests.migrate import test_strategies_moved as moved
+from tests.migrate import test_strategies_padding as padding
+from tests.migrate import test_strategies_transforms as transforms
 from tests.migrate.comparing import Strategies
 
 torch = pytest.importorskip("torch")
@@ -140,3 +145,73 @@ def test_functions_of_torchvision(module: str, card: Any) -> None:
     close = of(f"torchvision.{module}", card, accept="close", rounding=0.05)
     close.check("resize", image.float(), [20, 20], antialias=True)
     close.check("normalize", image.float(), [0.5] * 3, [0.2] * 3)
+
+
+def migrated(name: str, promise: str, call: Any) -> Any:
+    """Return what calls give that have to be computed on the card."""
+    plan = {name: {"device": "cuda:0", "kernel": "torch", "accept": promise}}
+    with PipelineMigrator(plan, strict=True) as migrator:
+        found = call()
+    [row] = migrator.report().rows
+    assert row.migrated == row.calls
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")  # theirs, of empty filters and of names of theirs
+@pytest.mark.parametrize("method", transforms.NAMES)
+def test_classes_of_transforms(method: str) -> None:
+    owner, name = transforms.public(method), method.split(".")[-2]
+    transform, given = transforms.made(owner, name), transforms.inputs(owner, name)
+    promise = CLASSES[method.partition(".")[0]].promises.get(method.rpartition(".")[0], "close")
+    expected = transforms.seeded(transform, given)
+    found = migrated(
+        f"{owner.__name__}.{name}", promise, lambda: transforms.seeded(transform, given)
+    )
+    assert found[-1] == expected[-1]
+    assert found[-2].equal(expected[-2])
+
+    def leaves(results: Any) -> list[Any]:
+        known = torch.utils._pytree.tree_leaves(results)
+        return [each for each in known if torch.is_tensor(each)]
+
+    for one, other in zip(leaves(found[:-2]), leaves(expected[:-2]), strict=True):
+        assert (one.device, one.dtype, one.shape) == (other.device, other.dtype, other.shape)
+        if promise == "exact":
+            assert one.equal(other)
+        elif one.numel():
+            off = (one.cfloat() - other.cfloat()).abs()
+            # Single pixels may come from elsewhere where a place is rounded otherwise.
+            assert off.mean() <= 0.01 * other.cfloat().abs().max()
+
+
+def test_steps_after_an_image_of_pillow() -> None:
+    moved.module_of("torchvision.transforms")
+    v1, image = (
+        importlib.import_module("torchvision.transforms"),
+        importlib.import_module("PIL.Image"),
+    )
+    given = image.fromarray(moved.IMAGE.permute(1, 2, 0).numpy())
+    steps = v1.Compose([v1.Resize((20, 20)), v1.ToTensor(), v1.Normalize([0.5] * 3, [0.2] * 3)])
+    found = migrated("torchvision.transforms.Compose", "close", lambda: steps(given))
+    torch.testing.assert_close(found, steps(given))
+
+
+def test_masks_and_padding(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = of("torch.nn.modules.transformer", card, accept="exact")
+    exact.check("Transformer.generate_square_subsequent_mask", 50)
+    tokenizer = padding.stand_in(monkeypatch)
+    rows = padding.encodings([5, 0, 9], {"attention_mask", "token_type_ids"})[::-1]
+    for side in ("left", "right"):
+        how = {"return_tensors": "pt", "padding_side": side}
+        found = padding.padded(tokenizer, rows, device=card, **how)
+        padding.assert_same(found, tokenizer.pad(rows, **how))
+
+
+def test_a_tokenizer_of_transformers() -> None:
+    tokenizer = padding.tokenizer_of_transformers()
+    rows = [dict(tokenizer(text)) for text in padding.TEXTS]
+
+    def call() -> Any:
+        return tokenizer.pad(rows, return_tensors="pt")
+
+    padding.assert_same(migrated("transformers.PreTrainedTokenizerBase/pad", "exact", call), call())

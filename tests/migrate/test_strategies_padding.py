@@ -91,8 +91,8 @@ class Derived(PreTrainedTokenizerBase):
         return row
 
 
-@pytest.fixture
-def tokenizer(monkeypatch: pytest.MonkeyPatch) -> Any:
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a tokenizer that only pads, of a module in the place of transformers'."""
     module: Any = ModuleType(HOME)
     module.PreTrainedTokenizerBase = PreTrainedTokenizerBase
     module.BatchEncoding, module.to_py_obj = BatchEncoding, to_py_obj
@@ -100,12 +100,17 @@ def tokenizer(monkeypatch: pytest.MonkeyPatch) -> Any:
     return PreTrainedTokenizerBase()
 
 
-def padded(tokenizer: Any, *args: Any, **how: Any) -> Any:
+@pytest.fixture
+def tokenizer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return stand_in(monkeypatch)
+
+
+def padded(tokenizer: Any, *args: Any, device: Any = None, **how: Any) -> Any:
     """Return what the strategy gives."""
     strategy = PadStrategy(NAME)
     original = PreTrainedTokenizerBase.pad
     options = Options(kernel="torch")
-    return strategy.compute(host_cpu(), options, original, (tokenizer, *args), how)
+    return strategy.compute(device or host_cpu(), options, original, (tokenizer, *args), how)
 
 
 def assert_same(found: Any, expected: Any) -> None:
