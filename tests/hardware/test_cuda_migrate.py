@@ -112,7 +112,7 @@ def test_recorded_frames() -> None:
         assert all(row.migrated == row.calls for row in migrator.report().rows)
 
 
-@pytest.mark.parametrize("kind", ["Pictures", "Named", "Held", "Reused"])
+@pytest.mark.parametrize("kind", ["Pictures", "Named", "Held", "Reused", "Tensors"])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("immutable", [False, True])
 def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
@@ -133,7 +133,7 @@ def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
         immutable=immutable,
     )
     for batch, wanted in zip(loader, expected, strict=True):
-        image = batch["image"] if isinstance(batch, dict) else batch[0]
+        image = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
         assert image.is_cuda
         same(_on_host(batch), wanted)
 

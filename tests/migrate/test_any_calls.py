@@ -17,11 +17,19 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore.ledger import default_ledger  # noqa: E402 - after cv2
 from devicecore.migrate import PipelineMigrator  # noqa: E402
+from devicecore.scope import device_scope  # noqa: E402
 from tests.migrate.sites import assert_same  # noqa: E402
 
 TORCH = {"device": "cpu", "kernel": "torch"}
 
-pytestmark = pytest.mark.usefixtures("no_trace")
+pytestmark = pytest.mark.usefixtures("_scopes_are_ready", "no_trace")
+
+
+@pytest.fixture(scope="module")
+def _scopes_are_ready() -> None:
+    with device_scope("cpu"):  # the first one looks at imports from then on
+        pass
+
 
 IMAGES = st.builds(
     lambda seed, height, width, channels, dtype: (
@@ -93,6 +101,18 @@ def test_any_calls_under_any_plan(image: Any, steps: Any, plan: Any) -> None:
     with PipelineMigrator(plan, verify=2) as migrator:
         found = _ran(image, steps)
     assert_same(found, expected)
+    reasons = {reason for row in migrator.report().rows for reason in row.reasons}
+    assert not [each for each in reasons if "not exact" in each or "faults" in each]
+
+
+@settings(max_examples=60)
+@given(image=IMAGES, steps=st.lists(STEPS, min_size=1, max_size=6))
+def test_any_calls_of_a_recorded_frame(image: Any, steps: Any) -> None:
+    plan = {f"{__name__}:_ran": TORCH | {"residency": "scoped"}}
+    expected, given_image = _ran(image, steps), image.copy()
+    with PipelineMigrator(plan, verify=2) as migrator:
+        found = _ran(image, steps)
+    assert_same([found, image], [expected, given_image])
     reasons = {reason for row in migrator.report().rows for reason in row.reasons}
     assert not [each for each in reasons if "not exact" in each or "faults" in each]
 
