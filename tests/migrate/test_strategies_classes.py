@@ -316,7 +316,7 @@ def test_images_are_converted_first(moves: list[Any]) -> None:
 
 def test_calls_that_are_left_to_the_object() -> None:
     assert "Derived, and what that does is not known" in refused_of_derived()
-    assert "a Image is no tensor" in refusal(Flip(), Image())
+    assert "an image of Pillow is no tensor" in refusal(Flip(), Image())
     assert "no tensor is among its arguments" in refusal(Compose([]), [1, 2])
     assert "given tensors on meta" in refusal(Flip(2.0), WAVE.to("meta"))
     assert "promised to be tolerance" in refusal(Window(), WAVE, accept="exact")

@@ -181,4 +181,4 @@ def test_images_of_pillow() -> None:
     with PipelineMigrator(plan) as migrator:
         assert steps[0](given).size == (20, 20)
     [row] = migrator.report().rows
-    assert "a Image is no tensor" in "".join(row.reasons)
+    assert "an image of Pillow is no tensor" in "".join(row.reasons)

@@ -8,6 +8,7 @@ device with each call, in a copy of the object: whatever the program changes in 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from attrs import field, frozen
@@ -143,37 +144,46 @@ class _Tree:
         if name in known.promises:
             self.promises.add(known.promises[name])
         held = vars(value)
-        self._check(value, held)
+        own = {key: each for key, each in held.items() if key not in _usual()}
+        self._check(value, held, own)
         made = object.__new__(type(value))
-        made.__dict__.update({key: self._held(each) for key, each in held.items()})
+        made.__dict__.update(held)
+        made.__dict__.update(self._inside(own))
         if "_modules" in held:
             made.__dict__["_modules"] = {
                 key: each if each is None else self._member(each)
                 for key, each in held["_modules"].items()
             }
-            made.__dict__["_buffers"] = {
-                key: self._held(each) for key, each in held["_buffers"].items()
-            }
-        members = held.get("transforms")
+            made.__dict__["_buffers"] = {**held["_buffers"], **self._inside(held["_buffers"])}
+        members = own.get("transforms")
         if name in known.containers and members is not None:
             made.__dict__["transforms"] = [self._member(each) for each in members]
         return made
 
-    def _held(self, value: Any) -> Any:
-        if not is_tensor(value):
-            return value
-        self._call.need(_is_on_host(value), f"a tensor of it is on {value.device}")
-        return _to(value, self._place)
+    def _inside(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the tensors among values, on the device."""
+        tensors = {key: each for key, each in values.items() if is_tensor(each)}
+        for each in tensors.values():
+            self._call.need(_is_on_host(each), f"a tensor of it is on {each.device}")
+        return {key: _to(each, self._place) for key, each in tensors.items()}
 
-    def _check(self, value: Any, held: dict[str, Any]) -> None:
+    def _check(self, value: Any, held: dict[str, Any], own: dict[str, Any]) -> None:
         need = self._call.need
         need(not held.get("_parameters"), "it has parameters")
-        need(not held.get("inplace"), "it writes into its argument")
+        need(not own.get("inplace"), "it writes into its argument")
         for name, reason in self._classes.refused.items():
-            need(not held.get(name), reason)
-        for name in held:
+            need(not own.get(name), reason)
+        for name in own:
             is_method = callable(getattr(type(value), name, None))
             need(not is_method, f"its {name} is the program's own")
+
+
+@cache
+def _usual() -> frozenset[str]:
+    """Return the attributes that every module has."""
+    import torch
+
+    return frozenset(vars(torch.nn.Module()))
 
 
 _LISTS: Final = frozenset(
@@ -209,9 +219,9 @@ class _Arguments:
         *,
         is_converted: bool,
     ) -> None:
-        leaves = _leaves((args, kwargs))
-        images = {type(each).__name__ for each in leaves if _is_image(each)}
-        call.need(is_converted or not images, f"a {', '.join(images)} is no tensor")
+        leaves = _leaves(args, kwargs)
+        has_images = any(map(_is_image, leaves))
+        call.need(is_converted or not has_images, "an image of Pillow is no tensor")
         tensors = {id(each): each for each in leaves if is_tensor(each)}
         call.need(is_converted or tensors, "no tensor is among its arguments")
         others = {str(each.device) for each in tensors.values() if not _is_on_host(each)}
@@ -220,7 +230,9 @@ class _Arguments:
         self._outside = args
         self._given = {id(moved[key]): each for key, each in tensors.items()}
         self.args: tuple[Any, ...] = _mapped(lambda tensor: moved[id(tensor)], args)
-        self.kwargs: dict[str, Any] = _mapped(lambda tensor: moved[id(tensor)], kwargs)
+        self.kwargs: dict[str, Any] = (
+            _mapped(lambda tensor: moved[id(tensor)], kwargs) if kwargs else kwargs
+        )
 
     def back(self, result: Any) -> Any:
         """Return a result with its tensors on the host; what was given is given back itself."""
@@ -251,15 +263,21 @@ def _is_watched(module: Any) -> bool:
 
 
 # As torchvision's own transforms look into what they are given.
-def _leaves(value: Any) -> list[Any]:
+def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     from torch.utils._pytree import tree_leaves
 
-    return tree_leaves(value)
+    if not kwargs and all(map(is_tensor, args)):
+        return args
+    return tuple(tree_leaves((args, kwargs)))
 
 
 def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
     from torch.utils._pytree import tree_map
 
+    if is_tensor(value):
+        return change(value)
+    if type(value) is tuple and all(map(is_tensor, value)):
+        return tuple(map(change, value))
     return tree_map(lambda each: change(each) if is_tensor(each) else each, value)
 
 
