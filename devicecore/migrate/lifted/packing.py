@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import UserDict
+from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
-from devicecore.migrate.lazy.device_array import DeviceArray
+from devicecore.migrate.lazy.results import ORDINARY
 from devicecore.migrate.lazy.tensors import RecordedTensor
-from devicecore.migrate.values import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,16 +58,13 @@ def packed(sample: Any, nodes: list[Node]) -> Any:
         sample: A sample.
         nodes: What these values are added to.
     """
-    return replaced(sample, partial(_packed, nodes))
+    return _walked(sample, frozenset(ORDINARY), partial(_packed, nodes))
 
 
 def _packed(nodes: list[Node], value: Any) -> Any:
-    own = type(value)
-    array = value.array if own is RecordedTensor else value
-    if type(array) is not DeviceArray:
-        return value
+    array = value.array if type(value) is RecordedTensor else value
     if array.is_on_host:
-        return value.on_host if own is RecordedTensor else array.values
+        return ORDINARY[type(value)](value)
     nodes.append(array.node)
     return Value(nodes[-1])
 
@@ -78,14 +76,26 @@ def walked(batch: Any, replace: Callable[[Any], Any]) -> Any:
         batch: What torch's collation, or a dataset, has made.
         replace: Returns what takes the place of one.
     """
-    own = type(batch)
-    if own is Value or own is Values:
-        return replace(batch)
-    if isinstance(batch, dict):
-        found = {key: walked(each, replace) for key, each in batch.items()}
-        return found if own is dict else own(found)
-    if isinstance(batch, tuple) and hasattr(own, "_make"):
-        return tuple.__new__(own, [walked(each, replace) for each in batch])
+    return _walked(batch, _VALUES, replace)
+
+
+_VALUES: Final = frozenset({Value, Values})
+
+
+def _walked(value: Any, leaves: frozenset[type], replace: Callable[[Any], Any]) -> Any:
+    """Return a value with others in the place of those of some classes; containers are new ones."""
+    own = type(value)
+    if own in leaves:
+        return replace(value)
+    if own is dict:
+        return {key: _walked(each, leaves, replace) for key, each in value.items()}
+    if isinstance(value, (dict, UserDict)):
+        found = copy(value)
+        for key, each in value.items():
+            found[key] = _walked(each, leaves, replace)
+        return found
+    if isinstance(value, tuple) and hasattr(own, "_make"):
+        return tuple.__new__(own, [_walked(each, leaves, replace) for each in value])
     if own is list or own is tuple:
-        return own([walked(each, replace) for each in batch])
-    return batch
+        return own([_walked(each, leaves, replace) for each in value])
+    return value

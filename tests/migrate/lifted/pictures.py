@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict, UserDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -91,6 +92,23 @@ class Tensors(Pictures):
             "copy": torch.tensor(image, dtype=torch.float32),
             "label": torch.tensor(index),
         }
+
+
+class Ordered(Pictures):
+    """With samples of other kinds of dicts."""
+
+    def __getitem__(self, index: int) -> Any:
+        small = self.prepare(self.image(index))
+        return OrderedDict(
+            image=small, more=UserDict({"planes": [small[0]], "named": Pair(small[1], index)})
+        )
+
+
+class Pair(NamedTuple):
+    """Two values."""
+
+    image: Any
+    label: int
 
 
 class Looked(Pictures):

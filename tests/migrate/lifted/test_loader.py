@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import UserDict
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def same(found: Any, expected: Any) -> None:
         assert found.dtype == expected.dtype
         assert found.is_contiguous() == expected.is_contiguous()
         assert torch.equal(found, expected)
-    elif isinstance(expected, dict):
+    elif isinstance(expected, (dict, UserDict)):
         assert list(found) == list(expected)
         for key, value in expected.items():
             same(found[key], value)
@@ -64,7 +65,9 @@ def both(dataset: Any, plan: Any = None, **options: Any) -> tuple[Any, list[Any]
     return loader, expected
 
 
-@pytest.mark.parametrize("kind", ["Pictures", "Jittered", "Named", "Looked", "Held", "Reused"])
+@pytest.mark.parametrize(
+    "kind", ["Pictures", "Jittered", "Named", "Ordered", "Looked", "Held", "Reused"]
+)
 def test_batches_are_those_of_torchs_loader(kind: str) -> None:
     loader, expected = both(getattr(pictures, kind)(), verify=1)
     same(list(loader), expected)
