@@ -272,6 +272,32 @@ def test_threads_do_not_meet() -> None:
     assert row.migrated == 60
 
 
+class Numbers:
+    """Stands in for a dataset with random transforms."""
+
+    def __init__(self) -> None:
+        self.transform = Compose([Flip(), Window()])
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, place: int) -> Any:
+        return self.transform(WAVE + place)
+
+
+def test_workers_draw_the_same_random_numbers() -> None:
+    def load() -> Any:
+        loader = torch.utils.data.DataLoader(
+            Numbers(), batch_size=2, num_workers=2, multiprocessing_context="fork"
+        )
+        return [batch.tolist() for batch in loader]
+
+    expected = seeded(load)
+    plan = {f"{HERE}:Compose": {"device": "cpu", "kernel": "torch", "accept": "close"}}
+    with PipelineMigrator(plan, REGISTRY, strict=True):  # where it fails, so does the worker
+        assert seeded(load) == expected
+
+
 def test_hooks_see_the_object_itself() -> None:
     made = Flip()
     seen: list[Any] = []
