@@ -120,28 +120,6 @@ def test_convolutions_that_are_left_to_scipy() -> None:
     NEAR.refuse("missing a required argument", "convolve", x)
 
 
-# --- filters --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", "fdFD")
-@pytest.mark.parametrize("axis", [0, 1, -1])
-def test_filters_with_a_finite_response(dtype: str, axis: int) -> None:
-    x = noise(40, 50, dtype=dtype)
-    SUMS.check("lfilter", np.array([1, 2, 3.5], dtype), np.array([2], dtype), x, axis)
-    SUMS.check("lfilter", [0.5, 2], 1.0, x, axis=axis)
-    SUMS.check("lfilter", np.ones(90, dtype), [1], x[0])
-
-
-def test_filters_that_are_left_to_scipy() -> None:
-    x = noise(9)
-    NEAR.refuse("needs the one before it", "lfilter", [1.0], [1.0, 0.5], x)
-    NEAR.refuse("has a state", "lfilter", [1.0, 2], [1.0], x, zi=np.zeros(1))
-    NEAR.refuse("divided by 0", "lfilter", [1.0, 2], [0.0], x)
-    NEAR.refuse("values are int64", "lfilter", [1, 2], [1], np.arange(9))
-    NEAR.refuse("no filter or no signal", "lfilter", [1.0], [1.0], 3.0)
-    NEAR.refuse("infinities or NaNs", "lfilter", [1.0, 2], [1.0], np.array([1.0, np.inf, 1]))
-
-
 # --- rates ----------------------------------------------------------------------------------------
 
 

@@ -84,7 +84,7 @@ def _convolved(call: Call, one: Any, two: Any, mode: Any, axes: Sequence[int]) -
     if mode == "valid" and not all(pairs[axis][0] >= pairs[axis][1] for axis in used):
         call.need(all(pair[1] >= pair[0] for pair in map(pairs.__getitem__, used)), "neither fits")
         one, two = two, one
-    full = transformed_product(call.tensor(one), call.tensor(two), used)
+    full = _transformed_product(call.tensor(one), call.tensor(two), used)
     wanted = list(full.shape)
     if mode == "same":
         wanted = list(one.shape)
@@ -96,7 +96,7 @@ def _convolved(call: Call, one: Any, two: Any, mode: Any, axes: Sequence[int]) -
     return full
 
 
-def transformed_product(one: Any, two: Any, axes: Sequence[int]) -> Any:
+def _transformed_product(one: Any, two: Any, axes: Sequence[int]) -> Any:
     """Return the whole convolution of two tensors along *axes*; the others are broadcast."""
     one, two = as_floats(one), as_floats(two)
     kind = torch.promote_types(one.dtype, two.dtype)
@@ -111,25 +111,3 @@ def transformed_product(one: Any, two: Any, axes: Sequence[int]) -> Any:
     for axis, length in zip(axes, lengths, strict=True):
         result = result.narrow(axis, 0, length)
     return result
-
-
-def lfilter(call: Call, b: Any, a: Any, x: Any, axis: Any, zi: Any) -> Any:
-    """Compute `scipy.signal.lfilter` for filters whose response is finite."""
-    forward, back, signal = (call.given(each) for each in (b, a, x))
-    call.need(back.size == 1 and back.ndim <= 1, "each value needs the one before it")
-    call.need(zi is None, "the filter has a state")
-    call.need(forward.ndim <= 1 and forward.size and signal.ndim, "no filter or no signal")
-    number = call.axis(axis, signal.ndim)
-    dtype = np.result_type(forward, back, signal)
-    call.need(dtype.kind in "fc" and signal.size, f"values are {dtype}, or there are none")
-    taps = np.atleast_1d(forward).astype(dtype)
-    first = back.reshape(-1)[0]
-    call.need(first and np.isfinite(first), f"the filter is divided by {first}")
-    call.promise("tolerance")
-    shape = [1] * signal.ndim
-    shape[number] = -1
-    tensor = call.tensor(signal).to(torch_type(dtype))
-    weights = call.tensor((taps / first).astype(dtype)).reshape(shape)
-    result = transformed_product(tensor, weights, [number]).narrow(number, 0, tensor.shape[number])
-    call.need(result.isfinite().all(), "there are infinities or NaNs")
-    return to_array(result)
