@@ -8,7 +8,6 @@ import numpy as np
 
 from devicecore.migrate.lazy import tables
 from devicecore.migrate.lazy.array_operations import POINTWISE
-from devicecore.migrate.lazy.current import current
 from devicecore.migrate.lazy.elementwise import CAST, ELEMENTWISE
 from devicecore.migrate.lazy.given import bounded
 from devicecore.migrate.lazy.joining import JOIN
@@ -188,11 +187,8 @@ class Calculating(Operators):
         found = called(operation, args, {}, nodes)
         if found is None or not given:
             return found
-        frame = current()
-        if frame is None or frame is not self._memory.frame:
-            return None  # it has ended, and with it what it keeps arrays in
         for place, array in given:  # only now, as it is a copy
-            kept = frame.keep(array)
+            kept = self._memory.frame.keep(array)
             if kept is None:
                 return None
             is_bounded = nodes[place].inputs

@@ -22,6 +22,10 @@ class Frame(Protocol):
         """Return values as an array of numpy, in memory of its own."""
         ...
 
+    def keep(self, array: Array) -> Node | None:
+        """Return the values of an array of the program; None if it keeps no more."""
+        ...
+
     def watch(self, memory: Memory) -> None:
         """Remember that such an array was made."""
 

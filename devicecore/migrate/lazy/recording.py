@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from devicecore.migrate.lazy.current import RECORDING
+from devicecore.migrate.lazy.current import RECORDING, current
 from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.given import bounded
 from devicecore.migrate.lazy.memory import Memory
@@ -75,8 +75,11 @@ class Recording:
             RECORDING.reset(token)
 
     def keep(self, array: Array) -> Node | None:
-        """Return the values of an array of the program; None if there are too many already."""
-        if self.calls >= _MOST_CALLS:
+        """Return the values of an array of the program; None if it keeps no more.
+
+        Once it has ended, so has what it keeps arrays in.
+        """
+        if current() is not self or self.calls >= _MOST_CALLS:
             return None
         self.calls += 1
         return self._keep(array)
