@@ -70,7 +70,7 @@ def prepared(image: Any, steps: Sequence[str], numbers: str, end: str) -> Any:
     return ENDS[end](NUMBERS[numbers](image))
 
 
-class Samples(torch.utils.data.Dataset):  # type: ignore[type-arg] # of torch's older versions too
+class Samples(torch.utils.data.Dataset):  # type: ignore[name-defined,misc] # it has no types
     def __init__(self, steps: Sequence[str], numbers: str, end: str) -> None:
         self.how = steps, numbers, end
         self.images = np.random.default_rng(len(steps)).integers(0, 256, (3, 16, 14, 3), np.uint8)
