@@ -241,6 +241,11 @@ def test_filters_that_do_not_forget(back: list[float]) -> None:
     NEAR.refuse(reason, "sosfilt", [[1.0, 0, 0, *back, *[0] * (3 - len(back))]], noise(30))
 
 
+def test_what_one_section_hides_of_another() -> None:
+    sections = [[1.0, 0, 0, 1, -1, 0], [1, -1, 0, 1, -0.5, 0]]
+    NEAR.refuse("unstable, or hardly forgets", "sosfilt", sections, noise(5000))
+
+
 def test_long_feedback() -> None:
     back = np.zeros(100)
     back[[0, -1]] = 1, 0.5

@@ -61,9 +61,7 @@ def _spectra(
     """Return the spectra of a sound: channels, frequencies and times."""
     sound = _sound(call, y)
     call.need(isinstance(n_fft, int) and 1 < n_fft <= sound.shape[-1], "it is too short")
-    length = n_fft if win_length is None else win_length
-    hop = length // 4 if hop_length is None else hop_length
-    call.need(isinstance(hop, int) and hop > 0, f"the hop length is {hop!r}")
+    length, hop = _steps(call, n_fft, hop_length, win_length)
     weights = _window(call, window, length, n_fft)
     values = call.tensor(sound)
     call.need(values.isfinite().all(), "there are infinities or NaNs")
@@ -81,6 +79,14 @@ def _sound(call: Call, y: Any) -> Any:
     sound = call.given(y)
     call.need(sound.dtype.kind == "f" and sound.ndim and sound.size, "it is no sound")
     return sound
+
+
+def _steps(call: Call, n_fft: int, hop_length: Any, win_length: Any) -> tuple[Any, int]:
+    """Return how long the windows are, and how far apart."""
+    length = n_fft if win_length is None else win_length
+    hop = length // 4 if hop_length is None else hop_length
+    call.need(isinstance(hop, int) and hop > 0, f"the hop length is {hop!r}")
+    return length, hop
 
 
 def _window(call: Call, window: Any, length: Any, n_fft: int) -> Any:
@@ -112,9 +118,7 @@ def istft(
     call.need(length is None or (isinstance(length, int) and length > 0), "it has no length")
     count = 2 * (given.shape[-2] - 1)
     call.need(count > 1 and n_fft in {None, count}, "the spectra have another length")
-    used = count if win_length is None else win_length
-    hop = used // 4 if hop_length is None else hop_length
-    call.need(isinstance(hop, int) and hop > 0, f"the hop length is {hop!r}")
+    used, hop = _steps(call, count, hop_length, win_length)
     call.promise("tolerance")
     half = count // 2 if center else 0
     number = given.shape[-1]
