@@ -11,6 +11,7 @@ from attrs.validators import in_
 
 from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
 from devicecore.kernels import Exactness, Kernel
+from devicecore.migrate.drawing import drawn_on_host
 from devicecore.migrate.processors import ToNumpy, processed
 from devicecore.migrate.values import arrays_in, is_tensor
 from devicecore.scope import device_scope
@@ -183,6 +184,7 @@ class MoveInputStrategy:
     ``self`` of a method. What the function writes into a tensor that was moved is written into the
     caller's too; a list or a dict is another one. The tensors of the result go where those of the
     arguments were if they were all on one device, and where new ones are made if there were none.
+    Random numbers of new tensors are the host's.
     """
 
     runs_original: bool = field(init=False, default=True)
@@ -211,7 +213,8 @@ class MoveInputStrategy:
             raise InputsNotMovedError(op, device.name, {"its arguments": str(error)}) from error
         given |= inside
         moved = _Moved(outside, inside)
-        with _scope(device):
+        drawn = drawn_on_host(device.torch_device)  # before new tensors are made elsewhere
+        with _scope(device), drawn:
             result = original(
                 *(given[place] for place in range(len(args))),
                 **{name: given[name] for name in kwargs},

@@ -112,6 +112,23 @@ def test_recorded_frames() -> None:
         assert all(row.migrated == row.calls for row in migrator.report().rows)
 
 
+def noisy(image: Any) -> Any:
+    """Return an image with noise, as programs of torch draw it."""
+    return image + torch.rand(image.shape) * torch.randint(1, 9, (1,)).item()
+
+
+def test_random_numbers_of_a_frame() -> None:
+    image = torch.zeros(4, 5)
+    torch.manual_seed(3)
+    expected = [noisy(image), torch.rand(2)]
+    torch.manual_seed(3)
+    with PipelineMigrator({f"{__name__}:noisy": "cuda:0"}, strict=True) as migrator:
+        found = [noisy(image), torch.rand(2)]
+    assert [row.migrated for row in migrator.report().rows] == [1]
+    for own, wanted in zip(found, expected, strict=True):
+        assert torch.equal(own, wanted)
+
+
 @pytest.mark.parametrize("kind", ["Pictures", "Named", "Held", "Reused", "Tensors"])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("immutable", [False, True])
