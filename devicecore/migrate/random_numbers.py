@@ -1,12 +1,19 @@
-"""The random numbers that a call may draw, put back where it is computed twice."""
+"""The random numbers that a program draws: the same ones as without a plan."""
 
 from __future__ import annotations
 
 import random
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+_FACTORIES = ("normal", "rand", "randint", "randn", "randperm")
+_OTHERS = ("device", "generator", "out")
 
 
 class RandomNumbers:
-    """The next random numbers of torch on the host and of Python, as they are when it is made."""
+    """The next ones of torch on the host and of Python, for a call that is computed twice."""
 
     def __init__(self) -> None:
         import torch
@@ -20,3 +27,46 @@ class RandomNumbers:
 
         torch.set_rng_state(self._torch)
         random.setstate(self._python)
+
+
+def drawn_on_host(torch_device: str | None) -> AbstractContextManager[object]:
+    """Return what lets torch draw the numbers of new tensors by its generator on the host.
+
+    The tensors are on the device then, as others that are made there. Numbers that are drawn into
+    tensors which are on the device already come from its own generator.
+
+    Args:
+        torch_device: torch's name of the device that new tensors are on; None for none.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None or torch_device in {None, "cpu"} or torch.get_default_device().type != "cpu":
+        return nullcontext()
+    found: AbstractContextManager[object] = _mode()(torch_device)
+    return found
+
+
+@cache
+def _mode() -> Any:
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    factories = frozenset(getattr(torch, name) for name in _FACTORIES)
+
+    class DrawnOnHost(TorchFunctionMode):
+        def __init__(self, device: str) -> None:
+            super().__init__()
+            self._device = device
+
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            kwargs = kwargs or {}
+            # Means that are tensors are somewhere already.
+            is_new = func in factories and not any(map(torch.is_tensor, args))
+            if not is_new or any(kwargs.get(name) is not None for name in _OTHERS):
+                return func(*args, **kwargs)
+            has_gradient = kwargs.pop("requires_grad", False)
+            found = func(*args, **kwargs | {"device": "cpu"}).to(self._device)
+            return found.requires_grad_(has_gradient)
+
+    return DrawnOnHost

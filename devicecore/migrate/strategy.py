@@ -11,8 +11,8 @@ from attrs.validators import in_
 
 from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
 from devicecore.kernels import Exactness, Kernel
-from devicecore.migrate.drawing import drawn_on_host
 from devicecore.migrate.processors import ToNumpy, processed
+from devicecore.migrate.random_numbers import drawn_on_host
 from devicecore.migrate.values import arrays_in, is_tensor
 from devicecore.scope import device_scope
 from devicecore.transfer import tensors_to_device

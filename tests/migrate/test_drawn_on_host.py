@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from devicecore.migrate.drawing import drawn_on_host  # noqa: E402 - after torch
+from devicecore.migrate.random_numbers import drawn_on_host  # noqa: E402 - after torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
