@@ -49,6 +49,10 @@ def test_signals(dtype: str, card: Any) -> None:
     for name in ("convolve", "correlate", "fftconvolve", "oaconvolve"):
         sums.check(name, x, y, "same")
     near.check("lfilter", y[0], [1.0], x)
+    near.check("lfilter", [0.2, 0.3], [1, -0.5], x)
+    sections = near.owner.butter(2, 0.4, output="sos")
+    near.check("sosfilt", sections, x, zi=np.zeros((1, 3, 2), x.dtype))
+    near.check("sosfiltfilt", sections, x)
     for count in (1000, 1001, 8000):
         near.check("resample", x, count, axis=1)
     near.check("resample_poly", x, 160, 441, axis=-1)
