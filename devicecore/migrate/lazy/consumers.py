@@ -31,14 +31,6 @@ def _contiguous(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     return by_host(original, args, kwargs)
 
 
-def _required(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    # As albumentations does with each image; what else may be required is rare.
-    is_plain = len(args) == 1 and kwargs == {"requirements": ["C_CONTIGUOUS"]}
-    if is_plain and _is_recorded(args[0]):
-        return args[0].contiguous()
-    return by_host(original, args, kwargs)
-
-
 def _is_recorded(value: Any) -> bool:
     if not OPEN and RECORDING.get() is None:
         return False
@@ -78,7 +70,6 @@ def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 _OWN: Mapping[str, Handler] = {
     "numpy.ascontiguousarray": _contiguous,
-    "numpy.require": _required,
     "torch.from_numpy": _as_tensor,
     "torch.as_tensor": _as_tensor,
     "torch.tensor": _as_tensor,

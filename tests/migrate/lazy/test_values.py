@@ -187,17 +187,6 @@ def test_no_more_is_kept_than_may_be(world: World) -> None:
     assert type(one + noise(one)) is np.ndarray
 
 
-@pytest.mark.parametrize("required", ["C_CONTIGUOUS", "F_CONTIGUOUS"])
-def test_arrays_of_which_an_order_is_required(required: Any) -> None:
-    def function(given: Any) -> Any:
-        x = np.require(small(given)[:, ::-1], requirements=[required])
-        return np.require(x, requirements=[required]), x is np.require(x, requirements=[required])
-
-    expected = function(picture())
-    with recorded() as (run, _):
-        assert_same(run(function, picture()), expected)
-
-
 @pytest.mark.parametrize("low", [0.0, -0.0])
 @pytest.mark.parametrize("value", [0.0, -0.0])
 def test_zeros_keep_the_sign_that_numpy_gives_them(world: World, low: float, value: float) -> None:
