@@ -142,7 +142,7 @@ def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
     loader = DeviceLoader(
         dataset,
-        FRAMES,
+        FRAMES | {"tests.migrate.lifted.pictures:Tensors/__getitem__": "cuda:0"},
         batch_size=3,
         num_workers=workers,
         strict=True,
