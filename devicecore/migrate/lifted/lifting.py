@@ -122,7 +122,7 @@ class Lifter(PipelineMigrator):
         self._options = loosest(plan)
         self._refused = 0
         self._last: Recording | None = None
-        self._samples = Tally(SAMPLES, host_cpu().name)
+        self._samples = Tally(SAMPLES, host_cpu().label)
 
     def taken(self) -> list[Row]:
         """Return what became of samples, and of the calls in them, since this was last called."""

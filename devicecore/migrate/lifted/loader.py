@@ -114,7 +114,7 @@ class DeviceLoader:
         )
         # Of workers that stay until nobody has the loader any more.
         weakref.finalize(self, _forget, self._loading.owner, self._card).atexit = False
-        options["worker_init_fn"] = Started(options.get("worker_init_fn"))
+        options["worker_init_fn"] = Started(self._loading, options.get("worker_init_fn"))
         is_stream = isinstance(dataset, IterableDataset)
         recorded = (RecordedStream if is_stream else Recorded)(dataset, self._loading)
         self._loader: DataLoader[Any] = DataLoader(

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
@@ -68,15 +69,17 @@ class Loading:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_held": None, "_lifter": None, "_arena": None}
 
+    def begin_worker(self) -> None:
+        """Record what is loaded in this process from now on, which is a worker."""
+        limit_threads()
+        self._arena = Arena(self.owner)
+        self._lifter = self._made(self._keep)
+        self._lifter.activate()
+
     @property
     def lifter(self) -> Lifter:
-        """What records samples in this process; in a worker it is active from now on."""
-        if get_worker_info() is not None and self._arena is None:
-            limit_threads()
-            self._arena = Arena(self.owner)
-            self._lifter = self._made(self._keep)
-            self._lifter.activate()
-        elif self._lifter is None:
+        """What records samples in this process, while it is active."""
+        if self._lifter is None:
             self._lifter = self._made(self._keep_here)
         return self._lifter
 
@@ -118,20 +121,26 @@ class Loading:
         return collate(samples, collate_fn_map=_COLLATIONS), rows
 
 
-def _values(samples: Sequence[Any], **_: Any) -> Any:
-    """Return what stands for a tensor."""
-    # Some of the arrays may have been computed already: the program has looked at their values.
-    nodes = (each.node if type(each) is Value else source(each) for each in samples)
-    return Values(tuple(nodes))
+def _collated(kind: type, samples: Sequence[Any], **how: Any) -> Any:
+    """Return what stands for a tensor, or torch's own if there are only arrays or tensors.
+
+    Some of them may have been computed already: the program has looked at their values.
+    """
+    if not any(type(each) is Value for each in samples):
+        return default_collate_fn_map[kind](samples, **how)
+    return Values(tuple(map(_node, samples)))
 
 
-def _arrays(samples: Sequence[Any], **how: Any) -> Any:
-    if any(type(each) is Value for each in samples):
-        return _values(samples)
-    return default_collate_fn_map[np.ndarray](samples, **how)
+def _node(sample: Any) -> Node:
+    if type(sample) is Value:
+        return sample.node
+    return source(sample.detach().numpy() if isinstance(sample, torch.Tensor) else sample)
 
 
-_COLLATIONS = {**default_collate_fn_map, Value: _values, np.ndarray: _arrays}
+_COLLATIONS: dict[Any, Any] = {
+    **default_collate_fn_map,
+    **{kind: partial(_collated, kind) for kind in (Value, np.ndarray, torch.Tensor)},
+}
 
 
 class Recorded(Dataset[Any]):
@@ -185,14 +194,17 @@ class Started:
     """What begins a worker: there the program finds its own dataset, as in one of torch's loader.
 
     Args:
+        loading: What loads samples.
         function: The program's own; None for none.
     """
 
-    def __init__(self, function: Callable[[int], Any] | None) -> None:
+    def __init__(self, loading: Loading, function: Callable[[int], Any] | None) -> None:
+        self._loading = loading
         self._function = function
 
     def __call__(self, worker: int) -> None:
         """Begin the worker of that number."""
+        self._loading.begin_worker()
         info: Any = get_worker_info()
         object.__setattr__(info, "dataset", info.dataset.dataset)  # it refuses to be changed
         if self._function is not None:

@@ -108,12 +108,27 @@ def test_arrays_of_the_dataset(immutable: bool, monkeypatch: pytest.MonkeyPatch)
     same(list(loader), expected)
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, 2])
 def test_tensors_of_the_program(workers: int) -> None:
-    plan = {"cv2.resize": TORCH, "cv2.cvtColor": TORCH}
+    plan = {f"{pictures.__name__}:Tensors/__getitem__": TORCH}
     loader, expected = both(pictures.Tensors(), plan, num_workers=workers)
     same(list(loader), expected)
-    assert loader.report().rows[0].migrated == len(expected)
+    assert [row.migrated for row in loader.report().rows] == [len(expected), 7, 7, 7]
+
+
+def test_samples_of_which_some_have_been_looked_at() -> None:
+    class Some(pictures.Tensors):
+        def __getitem__(self, index: int) -> Any:
+            found = super().__getitem__(index)
+            if index % 2 == 0:
+                found["input"] = found["input"].exp()
+                found["image"] = found["copy"].numpy() + np.random.rand()  # noqa: NPY002
+            else:
+                found["image"] = found["copy"].numpy()
+            return found
+
+    loader, expected = both(Some(), {f"{pictures.__name__}:Tensors/__getitem__": TORCH})
+    same(list(loader), expected)
 
 
 def test_tensors_that_a_dataset_keeps() -> None:
