@@ -134,7 +134,7 @@ def test_random_numbers_of_a_frame() -> None:
 @pytest.mark.parametrize("immutable", [False, True])
 def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
     from tests.migrate.lifted import pictures
-    from tests.migrate.lifted.test_loader import same
+    from tests.migrate.lifted.batches import same
 
     if immutable and kind == "Reused":
         pytest.skip("it changes what it promises not to change")

@@ -14,7 +14,7 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate import DeviceLoader  # noqa: E402 - after torch
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
-from tests.migrate.lifted.test_loader import same  # noqa: E402
+from tests.migrate.lifted.batches import same  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,152 @@
+"""What a loader keeps of arrays: shared memory of its workers, and what datasets keep."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+cv2 = pytest.importorskip("cv2")
+
+from devicecore.migrate import DeviceLoader  # noqa: E402
+from devicecore.migrate.lifted.arena import Arena  # noqa: E402
+from devicecore.migrate.lifted.pieces import PIECES, Loan, Piece  # noqa: E402
+from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
+from tests.migrate.lifted import pictures  # noqa: E402
+from tests.migrate.lifted.batches import STARTS, TORCH, both, same  # noqa: E402
+
+pytestmark = [
+    pytest.mark.usefixtures("no_trace"),
+    pytest.mark.skipif(IS_OLD, reason="of this OpenCV few functions have kernels"),
+]
+
+
+def test_memory_of_workers_is_used_again_only_when_it_was_read() -> None:
+    plan = {"tests.migrate.lifted.pictures:planes": TORCH}
+    dataset = pictures.Plane(12)
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=1))
+    loader = DeviceLoader(dataset, plan, batch_size=1, num_workers=1, strict=True)
+    same(list(loader), expected)
+
+
+def test_arrays_that_a_dataset_keeps() -> None:
+    dataset = pictures.Cached()
+    loader, expected = both(dataset)
+    dataset.kept.clear()
+    same(list(loader), expected)
+    assert {type(each) for each in dataset.kept.values()} == {np.ndarray}
+    same(list(loader), expected)
+    cv2.flip(dataset.kept[0], 1)
+
+
+def test_memory_of_which_nothing_is_sent() -> None:
+    arena = Arena("somebody")
+    image = np.zeros((9, 9), np.uint8)
+    wasted = arena.keep(image).piece
+    arena.close()
+    assert wasted.is_free
+    sent = arena.keep(image)
+    assert sent.piece is wasted
+    arena.send([sent])
+    arena.close()
+    assert not sent.piece.is_free  # until the other process has read it
+    assert arena.keep(image).piece is not wasted
+
+
+def test_arrays_that_a_generator_keeps() -> None:
+    loader, expected = both(pictures.Changes(), num_workers=1)
+    same(list(loader), expected)  # whose memory was used again since
+
+
+def test_several_epochs_with_the_same_workers() -> None:
+    loader, expected = both(pictures.Pictures(), num_workers=2, persistent_workers=True)
+    for _ in range(3):
+        same(list(loader), expected)
+    names = PIECES.names()
+    same(list(loader), expected)
+    assert PIECES.names() == names  # filled anew, and no more of them
+    del loader
+    gc.collect()
+    assert not PIECES.names()
+
+
+def test_memory_that_is_read_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late:
+        def query(self) -> bool:
+            return False
+
+        def synchronize(self) -> None:
+            pass
+
+    loader, expected = both(pictures.Pictures(), num_workers=1, persistent_workers=True)
+    monkeypatch.setattr(loader, "_event", Late)
+    same(list(loader), expected)
+    names = PIECES.names()
+    same(list(loader), expected)
+    assert PIECES.names() == names
+
+
+def test_batches_that_nobody_wants_are_memory_that_is_free() -> None:
+    options = {"num_workers": 1, "persistent_workers": True, "prefetch_factor": 3}
+    loader, expected = both(pictures.Pictures(), **options)
+    for _ in range(3):
+        same([next(iter(loader))], expected[:1])
+    names = PIECES.names()
+    for _ in range(6):
+        same([next(iter(loader))], expected[:1])
+    assert PIECES.names() == names
+    same(list(loader), expected)
+
+
+def test_a_loan_ends_once() -> None:
+    piece = Piece("somebody", "a piece", torch.zeros(512, dtype=torch.uint8))
+    states = []
+    for ends in (True, False):
+        piece.take()
+        loan = Loan(piece)
+        if ends:
+            loan.end()
+            states.append(piece.is_free)
+            piece.take()  # as a worker does that fills it anew
+        del loan
+        states.append(piece.is_free)
+    assert states == [True, False, True]
+
+
+@pytest.mark.skipif("fork" not in STARTS, reason="this system does not fork")
+@pytest.mark.parametrize("immutable", [False, True])
+def test_arrays_of_the_dataset(immutable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = pictures.Held()
+    loader, expected = both(
+        dataset, num_workers=2, multiprocessing_context="fork", immutable=immutable
+    )
+    same(list(loader), expected)
+    assert not PIECES.names()  # forgotten once the workers have ended
+    for image in dataset.images:
+        image.flags.writeable = False
+    loader, expected = both(dataset, num_workers=2, multiprocessing_context="fork")
+    monkeypatch.setattr(Arena, "keep", None)  # nothing has to be sent
+    same(list(loader), expected)
+
+
+def test_tensors_that_a_dataset_keeps() -> None:
+    class Kept(pictures.Tensors):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[int, Any] = {}
+
+        def __getitem__(self, index: int) -> Any:
+            if index not in self.kept:
+                self.kept[index] = super().__getitem__(index)
+            return self.kept[index]
+
+    dataset = Kept()
+    loader, expected = both(dataset, {"cv2.resize": TORCH, "cv2.cvtColor": TORCH})
+    dataset.kept.clear()
+    for _ in range(2):
+        same(list(loader), expected)
+    assert type(dataset.kept[0]["input"]) is torch.Tensor
+    torch.testing.assert_close(dataset.kept[0]["input"], expected[0]["input"][0])
