@@ -330,6 +330,18 @@ def in_order(roots: Sequence[Any]) -> Iterator[Any]:
             waiting += [(each, False) for each in reversed(node.inputs)]
 
 
+def sources(roots: Sequence[Node]) -> Iterator[Node]:
+    """Yield the nodes that others are computed from, and that are computed from none."""
+    if len(roots) == 1:
+        (node,) = roots
+        while len(node.inputs) == 1:  # most do one thing after the other
+            (node,) = node.inputs
+        if not node.inputs:
+            yield node
+            return
+    yield from (node for node in in_order(roots) if not node.inputs)
+
+
 def on_host(root: Node) -> Any:
     """Return a value as the program itself would have computed it, in an array of its own."""
     values: dict[int, Any] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from devicecore.migrate.lazy.nodes import Node, in_order, source
+from devicecore.migrate.lazy.nodes import Node, source, sources
 from devicecore.migrate.lifted.pieces import Piece
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Arena:
 
     def send(self, nodes: Sequence[Node]) -> None:
         """Say that the other process gets values, and then frees the pieces that are read."""
-        self._sent |= {node.piece for node in in_order(nodes) if isinstance(node, Shared)}
+        self._sent |= {node.piece for node in sources(nodes) if isinstance(node, Shared)}
 
     def close(self) -> None:
         """Begin another piece for what is kept next; those of which nothing is sent are free."""

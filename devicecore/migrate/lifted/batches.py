@@ -12,7 +12,7 @@ from devicecore.errors import OutOfMemoryError, RefusedCallError
 from devicecore.ledger import default_ledger
 from devicecore.migrate.judging import keeps
 from devicecore.migrate.lazy import executing
-from devicecore.migrate.lazy.nodes import in_order, on_host
+from devicecore.migrate.lazy.nodes import on_host, sources
 from devicecore.migrate.lifted.lifting import loosest
 from devicecore.migrate.report import Tally
 from devicecore.migrate.site import free_caches
@@ -131,11 +131,5 @@ def _by_originals(frames: Sequence[Sequence[Node]], *, together: bool) -> list[t
 
 def _given(frames: Sequence[Sequence[Node]]) -> int:
     """Return the bytes of the arrays that values are computed from."""
-    found = 0
-    for frame in frames:
-        node = frame[0]
-        while len(frame) == 1 and len(node.inputs) == 1:  # most do one thing after the other
-            (node,) = node.inputs
-        used = in_order(frame) if node.inputs or len(frame) > 1 else (node,)
-        found += sum(each.host.nbytes for each in used if each.host is not None)
-    return found
+    used = (node.host for frame in frames for node in sources(frame))
+    return sum(host.nbytes for host in used if host is not None)

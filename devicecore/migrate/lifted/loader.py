@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from devicecore.errors import PlanError, RefusedCallError
 from devicecore.migrate.lazy.keeping import copied, pinned, referred
-from devicecore.migrate.lazy.nodes import in_order
+from devicecore.migrate.lazy.nodes import sources
 from devicecore.migrate.lifted.arena import Borrowed
 from devicecore.migrate.lifted.batches import Batches
 from devicecore.migrate.lifted.held import Held
@@ -242,7 +242,7 @@ class DeviceLoader:
         """Return the shared memory that values are in; a card may copy from it by itself."""
         if not self._loader.num_workers:
             return set()
-        nodes = (node for frame in frames for node in in_order(frame))
+        nodes = (node for frame in frames for node in sources(frame))
         loans = {node.loan for node in nodes if isinstance(node, Borrowed)}
         for loan in loans if self._is_cuda else ():
             if not loan.piece.is_locked:
