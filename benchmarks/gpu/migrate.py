@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-FRAMES, ROUNDS = 3840, 3
+FRAMES, ROUNDS = 3840, 7
 PHOTOS = 1024
 HEAVY = 64
 WORKERS = 8
