@@ -139,7 +139,11 @@ def run(suite: Path, way: Way, residency: Residency) -> Found:
         started = time.perf_counter()
         outcomes = _outcomes(suite, folder, words)
         seconds = time.perf_counter() - started
-        return Found(outcomes, seconds, intercepting.read(folder) if words else [])
+        found = intercepting.read(folder) if words else []
+    if words and len(found) != PROCESSES + 1:  # and the one that hands out the tests
+        msg = f"{len(found)} of {PROCESSES + 1} processes have told what they found"
+        raise RuntimeError(msg)
+    return Found(outcomes, seconds, found)
 
 
 def _outcomes(suite: Path, folder: Path, words: list[str]) -> dict[str, str]:

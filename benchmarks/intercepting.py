@@ -11,9 +11,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
+
 from devicecore.migrate import PipelineMigrator, default_strategies
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from devicecore.kernels import Exactness
     from devicecore.migrate.plan import Residency
 
@@ -75,7 +79,17 @@ def pytest_configure(config: Any) -> None:
         path = folder / _FOUND / f"{os.getpid()}.json"
         path.write_text(json.dumps(found), encoding="utf-8")
 
-    config.add_cleanup(finish)
+    config.pluginmanager.register(_Told(finish))
+
+
+@frozen
+class _Told:
+    """Writes what a process found, while whoever waits for its tests still waits for it."""
+
+    finish: Callable[[], None]
+
+    def pytest_sessionfinish(self) -> None:
+        self.finish()
 
 
 def _is_same(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
