@@ -10,6 +10,7 @@ from typing import Any
 
 _FACTORIES = ("normal", "rand", "randint", "randn", "randperm")
 _OTHERS = ("device", "generator", "out")
+_MEAN_AND_STD = 2
 
 
 class RandomNumbers:
@@ -61,8 +62,9 @@ def _mode() -> Any:
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             kwargs = kwargs or {}
-            # Means that are tensors are somewhere already.
-            is_new = func in factories and not any(map(torch.is_tensor, args))
+            # Without a size it is asked for, means or deviations are tensors and are somewhere.
+            is_sized = func is not torch.normal or "size" in kwargs or len(args) > _MEAN_AND_STD
+            is_new = func in factories and is_sized
             if not is_new or any(kwargs.get(name) is not None for name in _OTHERS):
                 return func(*args, **kwargs)
             has_gradient = kwargs.pop("requires_grad", False)
