@@ -38,6 +38,7 @@ class Recording:
         device: Where the frame is computed; None where it is only recorded.
         options: What the plan says of the frame.
         owner: Whose frame it is: calls of another migrator's plan are not recorded in it.
+        count: As how many frames it counts, where no more than so many calls of one are recorded.
 
     Attributes:
         calls: How many calls were recorded.
@@ -54,7 +55,9 @@ class Recording:
         keep: Callable[[Array], Node],
         device: Device | None = None,
         options: Options | None = None,
+        *,
         owner: object = None,
+        count: int = 1,
     ) -> None:
         self.calls: int = 0
         self.drawn: list[Array] = []
@@ -62,6 +65,7 @@ class Recording:
         self.device: Device | None = device
         self.options: Options | None = options
         self.owner: object = owner
+        self._most_calls = _MOST_CALLS * count
         self._fetch = fetch
         self._keep = keep
         self._made: list[weakref.ref[Memory]] = []
@@ -79,7 +83,7 @@ class Recording:
 
         Once it has ended, so has what it keeps arrays in.
         """
-        if current() is not self or self.calls >= _MOST_CALLS:
+        if current() is not self or self.calls >= self._most_calls:
             return None
         self.calls += 1
         return self._keep(array)
@@ -108,7 +112,7 @@ class Recording:
             kwargs: More of them.
             options: What the plan says of such calls.
         """
-        if self.calls >= _MOST_CALLS:
+        if self.calls >= self._most_calls:
             return None
         place: Any = None
         apart = getattr(operation, "apart", None) if "dst" in kwargs else None

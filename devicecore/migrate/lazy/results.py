@@ -129,7 +129,7 @@ def _slots(own: type) -> Iterable[str]:
 
 _PLAIN = frozenset({int, float, bool, str, bytes, type(None), list, dict})
 # Objects of these have none.
-_FOREIGN = frozenset({"numpy", "torch"})
+_FOREIGN = frozenset({"devicecore.migrate.lifted.packing", "numpy", "torch"})
 
 
 def on_arrays(

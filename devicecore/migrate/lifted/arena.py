@@ -99,7 +99,14 @@ class Arena:
 
     def close(self) -> None:
         """Begin another piece for what is kept next; those of which nothing is sent are free."""
-        for piece in self._filled - self._sent:
+        self._begin(self._filled - self._sent)
+
+    def drop(self) -> None:
+        """Begin another piece, as nothing of a batch will be sent."""
+        self._begin(self._filled)
+
+    def _begin(self, unused: set[Piece]) -> None:
+        for piece in unused:
             piece.free()
         self._filled, self._sent = set(), set()
         self._piece = None

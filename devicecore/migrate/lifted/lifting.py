@@ -6,8 +6,10 @@ original functions.
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
@@ -15,10 +17,10 @@ from attrs import frozen
 from devicecore.cv.plan import PROMISES
 from devicecore.errors import RefusedCallError
 from devicecore.ledger import default_ledger
-from devicecore.migrate.lazy.current import RECORDING
+from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host
 from devicecore.migrate.lazy.nodes import on_host
 from devicecore.migrate.lazy.recording import Recording
-from devicecore.migrate.lazy.results import kept_of, on_arrays, returned
+from devicecore.migrate.lazy.results import returned
 from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.lazy.sites import REFUSALS
 from devicecore.migrate.migrator import PipelineMigrator
@@ -30,10 +32,11 @@ from devicecore.migrate.values import pixels_among
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import numpy as np
 
+    from devicecore.migrate.lazy.memory import Memory
     from devicecore.migrate.lazy.nodes import Node, Operation
     from devicecore.migrate.plan import OptimizationPlan, PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
@@ -73,10 +76,11 @@ class LiftedSite(Site):
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Return what stands for the result of the original, or the result."""
-        recording = RECORDING.get()
-        is_own = recording is not None and recording.owner is self.care
-        if recording is None or not is_own or self.strategy.runs_original:
+        if self.strategy.runs_original:
             return original(*args, **kwargs)
+        recording = RECORDING.get()
+        if recording is None or recording.owner is not self.care:
+            return by_host(original, args, kwargs)
         wanted = self.options.min_pixels
         is_large = not wanted or pixels_among(args, kwargs) >= wanted
         if self.operation is not None and is_large:
@@ -85,7 +89,7 @@ class LiftedSite(Site):
                 self.tally.migrated(0.0, 0)
                 return result
         start = time.perf_counter()
-        found = on_arrays(lambda given, named: original(*given, **named), args, kwargs)
+        found = by_host(original, args, kwargs)
         # Only now: of calls that nobody can compute, the original has its own words.
         reason = _NO_KERNEL if is_large else f"fewer than {wanted} pixels"
         self.tally.fell_back(time.perf_counter() - start, reason)
@@ -122,6 +126,7 @@ class Lifter(PipelineMigrator):
         self._options = loosest(plan)
         self._refused = 0
         self._last: Recording | None = None
+        self._kept: list[weakref.ref[Memory]] = []
         self._samples = Tally(SAMPLES, host_cpu().label)
 
     def taken(self) -> list[Row]:
@@ -130,22 +135,26 @@ class Lifter(PipelineMigrator):
         rows = [tally.taken() for tally in (self._samples, *sites)]
         return [row for row in rows if row.calls]
 
-    def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool) -> Any:
+    def sample(
+        self, load: Callable[[Any], Any], index: Any, *, repeats: bool, count: int = 1
+    ) -> Any:
         """Return a sample with a `DeviceArray` in the place of each array that was only recorded.
 
         Args:
             load: Returns the sample of an index.
             index: Which.
             repeats: Whether it can be loaded anew if it cannot be recorded.
+            count: How many samples it is, where a dataset loads those of a batch at once.
         """
         if self._refused >= _MOST_REFUSED:
             self._samples.fell_back(0.0, "those before could not be recorded")
             return load(index)
         saved = Saved((load, index), {})
         recording = self._last = Recording(
-            on_host, self._keep, options=self._options, owner=self._care
+            on_host, self._keep, options=self._options, owner=self._care, count=count
         )
         token = RECORDING.set(recording)
+        OPEN.add(recording)  # its threads may have its arrays, too
         try:
             found = load(index)
         except Exception as error:
@@ -160,29 +169,43 @@ class Lifter(PipelineMigrator):
             self._samples.migrated(0.0, 0)
             return found
         finally:
+            OPEN.discard(recording)
             RECORDING.reset(token)
         saved.put_back()
         found = load(index)  # outside of all samples, so by the originals
         self._samples.fell_back(0.0, reason)
         self._refused += 1
-        words = "no more are" if self._refused >= _MOST_REFUSED else "loaded anew without that"
-        logging.getLogger("devicecore").warning(
-            "a sample could not be recorded, %s: %s", words, reason
-        )
+        if self._refused < _MOST_REFUSED:
+            _warn("loaded anew without that", reason)
+        else:
+            _warn("no more are", reason)
         return found
 
-    def find_kept(self, load: Callable[[Any], Any]) -> None:
-        """Give a dataset arrays of numpy in the place of those that it keeps from the last sample.
+    def find_kept(self, load: Callable[[Any], Any], sample: Any) -> None:
+        """Give a dataset ordinary arrays in the place of those that it keeps from the last sample.
 
         Args:
-            load: What has loaded that; nobody else has anything of it any more.
+            load: What has loaded that.
+            sample: What others get of it, which may have some in objects.
         """
+        before, self._kept = self._kept, []
         last, self._last = self._last, None
         if last is not None and last.alive():
-            returned(None, last, [load])
-            # Generators and caches may have others, and their memory is soon used again.
-            for memory in kept_of(last):
-                memory.on_host()
+            returned(None, last, [load, sample])
+            self._kept = list(map(weakref.ref, last.alive()))
+        # By now a generator has others in its names; what is still alive is kept for good.
+        kept = [memory for each in before if (memory := each()) is not None]
+        if kept and (kept := _still(kept)):
+            OPEN.add("arrays that a sample has kept")
+            if self._refused < _MOST_REFUSED:
+                _warn("no more are", "its arrays are kept where they are not found")
+            self._refused = _MOST_REFUSED
+            _put_on_host(kept)
+
+    def end_batch(self) -> None:
+        """Compute what is still kept somewhere, before memory is used again."""
+        _put_on_host(memory for each in self._kept if (memory := each()) is not None)
+        self._kept = []
 
     def _has_recorded_frames(self) -> bool:
         return True
@@ -194,3 +217,21 @@ class Lifter(PipelineMigrator):
         operation = getattr(strategy, "recorded", None)
         tally = Tally(path, entry.device)
         return LiftedSite(None, entry.device, entry.options, how, self._care, tally, "", operation)
+
+
+def _warn(words: str, reason: str) -> None:
+    message = "a sample could not be recorded, %s: %s"
+    logging.getLogger("devicecore").warning(message, words, reason)
+
+
+def _still(kept: list[Memory]) -> list[Memory]:
+    """Return those that are in use also after objects that only have each other are gone."""
+    found = list(map(weakref.ref, kept))
+    kept.clear()
+    gc.collect(1)
+    return [memory for each in found if (memory := each()) is not None]
+
+
+def _put_on_host(kept: Iterable[Memory]) -> None:
+    for memory in kept:
+        memory.on_host()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 
 from devicecore.errors import PlanError, RefusedCallError
 from devicecore.migrate.lazy.keeping import copied, pinned, referred
@@ -19,7 +19,7 @@ from devicecore.migrate.lifted.arena import Borrowed
 from devicecore.migrate.lifted.batches import Batches
 from devicecore.migrate.lifted.held import Held
 from devicecore.migrate.lifted.lifting import SAMPLES
-from devicecore.migrate.lifted.loading import Loading, Recorded, RecordedStream, Started
+from devicecore.migrate.lifted.loading import Loading, Started, recorded
 from devicecore.migrate.lifted.packing import Samples, walked
 from devicecore.migrate.lifted.pieces import PIECES, Loan
 from devicecore.migrate.plan import OptimizationPlan
@@ -64,6 +64,7 @@ class DeviceLoader:
     Raises:
         PlanError: The plan is none, or names several devices.
         ValueError: There is no batch size.
+        TypeError: The dataset is one of torch's DataPipes.
         NotLiveError: The device does not work.
 
     Examples:
@@ -115,10 +116,8 @@ class DeviceLoader:
         # Of workers that stay until nobody has the loader any more.
         weakref.finalize(self, _forget, self._loading.owner, self._card).atexit = False
         options["worker_init_fn"] = Started(self._loading, options.get("worker_init_fn"))
-        is_stream = isinstance(dataset, IterableDataset)
-        recorded = (RecordedStream if is_stream else Recorded)(dataset, self._loading)
         self._loader: DataLoader[Any] = DataLoader(
-            recorded, collate_fn=self._loading.collate, **options
+            recorded(dataset, self._loading), collate_fn=self._loading.collate, **options
         )
 
     def __len__(self) -> int:
@@ -132,7 +131,11 @@ class DeviceLoader:
         return getattr(self._loader, name)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield batches; what is on the device is ordered on the current stream."""
+        """Yield batches; what is on the device is ordered on the current stream.
+
+        Raises:
+            RefusedCallError: It is strict, and something was not computed on the device.
+        """
         read: deque[tuple[Any, set[Loan]]] = deque()
         ahead: deque[Any] = deque()
         is_any = False

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset, IterableDataset, get_worker_info
+from torch.utils.data import (
+    Dataset,
+    IterableDataset,
+    IterDataPipe,
+    MapDataPipe,
+    get_worker_info,
+)
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from devicecore.migrate.guard import limit_threads
@@ -92,20 +99,21 @@ class Loading:
         found = None if self._held is None else self._held.node(array)
         return self._arena.keep(array) if found is None else found
 
-    def sample(self, load: Callable[[Any], Any], index: Any, *, repeats: bool = False) -> Any:
+    def sample(self, load: Callable[[Any], Any], index: Any, **how: Any) -> Any:
         """Return a sample with a `Value` in the place of each array that was only recorded.
 
         Args:
             load: Returns the sample of an index.
             index: Which.
-            repeats: Whether it can be loaded anew if it cannot be recorded.
+            how: See `Lifter.sample`.
         """
         lifter = self.lifter
         nodes: list[Node] = []
-        sample = packed(lifter.sample(load, index, repeats=repeats), nodes)
+        with self._undone_by_errors():
+            sample = packed(lifter.sample(load, index, **how), nodes)
+            lifter.find_kept(load, sample)
         if self._arena is not None:
             self._arena.send(nodes)
-        lifter.find_kept(load)
         return sample
 
     def collate(self, samples: list[Any]) -> tuple[Any, list[Row]]:
@@ -113,12 +121,25 @@ class Loading:
 
         The batch has `Values` in the place of tensors, or is the samples themselves.
         """
-        if self._arena is not None:
-            self._arena.close()
+        self.lifter.end_batch()
         rows = self.lifter.taken()
         if self._collate_fn is not None:
-            return Samples(samples), rows
-        return collate(samples, collate_fn_map=_COLLATIONS), rows
+            batch: Any = Samples(samples)
+        else:
+            with self._undone_by_errors():
+                batch = collate(samples, collate_fn_map=_COLLATIONS)
+        if self._arena is not None:
+            self._arena.close()
+        return batch, rows
+
+    @contextmanager
+    def _undone_by_errors(self) -> Iterator[None]:
+        """Free the memory of a batch that nobody will get."""
+        with ExitStack() as undo:
+            if self._arena is not None:
+                undo.callback(self._arena.drop)
+            yield
+            undo.pop_all()
 
 
 def _collated(kind: type, samples: Sequence[Any], **how: Any) -> Any:
@@ -165,6 +186,35 @@ class Recorded(Dataset[Any]):
         return self._loading.sample(self.dataset.__getitem__, index, repeats=True)
 
 
+class RecordedBatches(Recorded):
+    """A dataset that loads the samples of a batch by itself."""
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        """Return the samples of these indices."""
+        load, count = self.dataset.__getitems__, len(indices)
+        return list(self._loading.sample(load, indices, repeats=True, count=count))
+
+
+def recorded(dataset: Any, loading: Loading) -> Dataset[Any]:
+    """Return a dataset whose samples are recorded.
+
+    Args:
+        dataset: The program's own.
+        loading: What loads samples.
+
+    Raises:
+        TypeError: It is a pipe of torch, which its loader changes before it loads anything.
+    """
+    if isinstance(dataset, (IterDataPipe, MapDataPipe)):
+        msg = f"{type(dataset).__name__} is a DataPipe; give it to torch's own DataLoader"
+        raise TypeError(msg)
+    if isinstance(dataset, IterableDataset):
+        return RecordedStream(dataset, loading)
+    if getattr(dataset, "__getitems__", None):  # as torch's loader asks
+        return RecordedBatches(dataset, loading)
+    return Recorded(dataset, loading)
+
+
 class RecordedStream(IterableDataset[Any]):
     """An iterable dataset whose samples are recorded.
 
@@ -186,7 +236,9 @@ class RecordedStream(IterableDataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         samples = iter(self.dataset)
         end = object()
-        while (sample := self._loading.sample(partial(next, samples), end)) is not end:
+        while (
+            sample := self._loading.sample(partial(next, samples), end, repeats=False)
+        ) is not end:
             yield sample
 
 

@@ -78,6 +78,13 @@ class Named(Pictures):
         }
 
 
+class Batches(Pictures):
+    """Which loads the samples of a batch at once."""
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        return [(self.prepare(self.image(index)), -index) for index in indices]
+
+
 class Tensors(Pictures):
     """With samples of tensors, as most programs have."""
 
@@ -238,3 +245,17 @@ def collated(samples: list[Any]) -> Any:
         "images": torch.stack([torch.as_tensor(image) for image, _ in samples]),
         "sum": sum(index for _, index in samples),
     }
+
+
+class Failing(Pictures):
+    """With a sample in each batch that cannot be loaded, or put together with the others."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+
+    def __getitem__(self, index: int) -> Any:
+        small = self.prepare(cv2.resize(self.image(index), (700, 600)))
+        if index % 3 == 2 and self.place == "sample":
+            raise KeyError(index)
+        return small, np.zeros(index if self.place == "collation" else 1)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -90,6 +93,71 @@ def test_tensors_that_change() -> None:
 def test_collation_of_the_program() -> None:
     loader, expected = both(pictures.Pictures(), collate_fn=pictures.collated)
     same(list(loader), expected)
+
+
+class Sample:
+    """As programs have them, with a collation of their own."""
+
+    def __init__(self, image: Any, label: int) -> None:
+        self.image = image
+        self.label = label
+        self.parts = deque([image[:2], {"last": image[-1:]}])
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_samples_that_are_objects(workers: int) -> None:
+    dataset = Objects()
+    loader = DeviceLoader(dataset, PLAN, batch_size=3, collate_fn=of_objects, num_workers=workers)
+    expected = torch.utils.data.DataLoader(dataset, batch_size=3, collate_fn=of_objects)
+    same(list(loader), list(expected))
+
+
+class Objects(pictures.Pictures):
+    def __getitem__(self, index: int) -> Any:
+        return Sample(*super().__getitem__(index))
+
+
+def of_objects(samples: list[Any]) -> Any:
+    images = torch.stack([torch.from_numpy(cv2.flip(each.image, 1)) for each in samples])
+    parts = [torch.from_numpy(part) for each in samples for part in (each.parts[0],)]
+    return images, parts, [each.label for each in samples]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_dataset_that_loads_the_samples_of_a_batch(workers: int) -> None:
+    loader, expected = both(pictures.Batches(), num_workers=workers)
+    same(list(loader), expected)
+    assert [row.migrated for row in loader.report().rows[:2]] == [len(expected)] * 2
+
+
+def test_a_long_batch() -> None:
+    dataset = pictures.Batches(300)
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=300))
+    loader = DeviceLoader(dataset, PLAN, batch_size=300, strict=True)
+    same(list(loader), expected)
+    assert all(row.fell_back == 0 for row in loader.report().rows)
+
+
+def test_a_pipe_of_torch_is_refused() -> None:
+    pipe = pytest.importorskip("torch.utils.data.datapipes.iter").IterableWrapper([1, 2])
+    with pytest.raises(TypeError, match="DataPipe"):
+        DeviceLoader(pipe, PLAN)
+
+
+def test_threads_of_a_sample(caplog: pytest.LogCaptureFixture) -> None:
+    class Threads(pictures.Pictures):
+        def prepare(self, image: Any) -> Any:
+            small = cv2.resize(image, (32, 32))
+            with ThreadPoolExecutor(2) as pool:
+                turned = list(pool.map(partial(cv2.flip, small), (0, 1)))
+                edges = list(pool.map(lambda each: cv2.Canny(each, 9, 9), turned))
+            return (cv2.flip(small, 1), *turned, *edges)
+
+    plan = {"cv2.resize": TORCH, "cv2.flip": TORCH}
+    dataset = Threads()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    same(list(DeviceLoader(dataset, plan, batch_size=3)), expected)
+    assert "could not be recorded" not in caplog.text
 
 
 def test_a_stream() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate import DeviceLoader  # noqa: E402
+from devicecore.migrate.lazy.current import OPEN  # noqa: E402
+from devicecore.migrate.lifted import lifting  # noqa: E402
 from devicecore.migrate.lifted.arena import Arena  # noqa: E402
 from devicecore.migrate.lifted.pieces import PIECES, Loan, Piece  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
@@ -150,3 +154,80 @@ def test_tensors_that_a_dataset_keeps() -> None:
         same(list(loader), expected)
     assert type(dataset.kept[0]["input"]) is torch.Tensor
     torch.testing.assert_close(dataset.kept[0]["input"], expected[0]["input"][0])
+
+
+class Local(torch.utils.data.IterableDataset):  # type: ignore[name-defined,misc] # it has no types
+    """A stream whose generator has the last image in a name of its own."""
+
+    def __iter__(self) -> Any:
+        for index in range(9):
+            image = pictures.prepared(np.full((40, 30, 3), index, np.uint8))
+            yield image, index
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_names_of_a_generator(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[Any] = []
+    put = lifting._put_on_host
+
+    def counted(kept: Any) -> None:
+        found = list(kept)
+        counts.extend(found)
+        put(found)
+
+    monkeypatch.setattr(lifting, "_put_on_host", counted)
+    loader, expected = both(Local(), num_workers=workers)
+    same(list(loader), expected)
+    assert [row.migrated for row in loader.report().rows[:2]] == [3, 9]
+    assert len(counts) == (0 if workers else 3)  # the last of each batch
+
+
+KEPT: list[Any] = []
+
+
+def test_arrays_that_are_kept_elsewhere(caplog: pytest.LogCaptureFixture) -> None:
+    class Elsewhere(pictures.Pictures):
+        def prepare(self, image: Any) -> Any:
+            found = super().prepare(image)
+            KEPT.append(found)
+            return found
+
+    plan = {f"{pictures.__name__}:prepared": TORCH}
+    dataset = Elsewhere()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    KEPT.clear()
+    try:
+        same(list(DeviceLoader(dataset, plan, batch_size=3)), expected)
+        for own, wanted in zip(KEPT, torch.cat([images for images, _ in expected]), strict=True):
+            np.testing.assert_array_equal(np.asarray(own), wanted.numpy())
+    finally:
+        KEPT.clear()
+        OPEN.clear()
+    assert caplog.text.count("kept where they are not found") == 1
+
+
+@pytest.mark.parametrize("place", ["sample", "collation"])
+def test_memory_of_batches_that_fail(place: str) -> None:
+    """It is free again, so that workers which stay need no more of it."""
+    dataset = pictures.Failing(place)
+    loader = DeviceLoader(
+        dataset,
+        {f"{pictures.__name__}:prepared": TORCH},
+        batch_size=3,
+        num_workers=1,
+        persistent_workers=True,
+    )
+    sizes = []
+    for _ in range(8):
+        with pytest.raises((KeyError, RuntimeError)):
+            list(loader)
+        (worker,) = multiprocessing.active_children()
+        sizes.append(shared(worker.pid))
+    assert sizes[-1] == sizes[2] > 0
+
+
+def shared(pid: int | None) -> int:
+    """Return how many bytes a process has of torch's shared memory."""
+    lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
+    ends = [line.split()[0].split("-") for line in lines if "torch_" in line]
+    return sum(int(end, 16) - int(start, 16) for start, end in ends)
