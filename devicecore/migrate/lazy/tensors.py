@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     # What torch is to do is None.
     Recorded = Callable[..., "RecordedTensor | DeviceArray | None"]
 
-_FLOATS: Final = {torch.float32: np.float32, torch.float64: np.float64}
+_FLOATS: Final[Mapping[torch.dtype, type[np.floating[Any]]]] = {
+    torch.float32: np.float32,
+    torch.float64: np.float64,
+}
 _NUMBERS: Final = frozenset({int, float})
+_LARGEST_INTEGER: Final = 1 << 53
 
 
 class RecordedTensor(torch.Tensor):
@@ -151,7 +155,7 @@ def _calculated(name: str) -> Recorded:
     def recorded(own: RecordedTensor, other: Any) -> RecordedTensor | None:
         array, constant = own.array, _constant(other, own)
         if own.dtype == torch.uint8 and name == "true_divide" and type(other) in _NUMBERS:
-            array, constant = array.astype(np.float32), np.float32(other)
+            array, constant = array.astype(np.float32), _number(other, np.float32)
         if constant is None or array.dtype.kind != "f":
             return None
         return from_array(array.calculated(name, (array, constant)))
@@ -181,11 +185,21 @@ def _constant(other: Any, own: RecordedTensor) -> Any:
     if own.dtype not in _FLOATS:
         return None
     if type(other) in _NUMBERS:
-        return _FLOATS[own.dtype](other)
+        return _number(other, _FLOATS[own.dtype])
     is_plain = type(other) is torch.Tensor and other.device.type == "cpu"
     if not is_plain or other.requires_grad or other.dtype != own.dtype or not other.ndim:
         return None
     return other.numpy().copy()
+
+
+def _number(value: float, kind: type[np.floating[Any]]) -> Any:
+    """Return a number for numpy; None if the two may not make the same of it, or numpy warns."""
+    # torch rounds whole numbers once, numpy to a double first, and neither takes all of them.
+    largest = _LARGEST_INTEGER if type(value) is int else float(np.finfo(kind).max)
+    if not abs(value) <= largest:
+        return None
+    with np.errstate(under="ignore"):
+        return kind(value)
 
 
 _ARITHMETIC: Mapping[str, str] = {

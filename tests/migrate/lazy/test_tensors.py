@@ -36,7 +36,7 @@ def same(found: Any, expected: Any) -> None:
     assert isinstance(found, torch.Tensor)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     assert found.stride() == expected.stride()
-    torch.testing.assert_close(copy.deepcopy(found), expected, rtol=0, atol=0)
+    torch.testing.assert_close(copy.deepcopy(found), expected, rtol=0, atol=0, equal_nan=True)
 
 
 RECORDED = {
@@ -52,6 +52,8 @@ RECORDED = {
     "by a fraction": lambda x: x.true_divide(3.7),
     "arithmetic": lambda x: (x.float() * 2.5 + 1).sub(0.25),
     "planes": lambda x: (x.permute(2, 0, 1).contiguous().float().div(255) - PLANES) / PLANES,
+    "a tiny number": lambda x: x.float() * 1e-60,
+    "a whole number": lambda x: x.float() * (2**53 - 1) + 10**15,
     "last axis": lambda x: x.double().mul(MEAN.double()),
     "in place": lambda x: x.float().permute(2, 0, 1).contiguous().sub_(PLANES).div_(PLANES),
     "numpy and back": lambda x: torch.from_numpy(x.numpy() / np.float32(255)),
@@ -86,6 +88,13 @@ ON_HOST = {
     "order": lambda x: x[None].contiguous(memory_format=torch.channels_last),
     "clone of a view": lambda x: x.permute(2, 0, 1).clone(),
     "by zero": lambda x: x.float() / 0,
+    "too large": lambda x: x.float() * 1e300,
+    "too large a sum": lambda x: x.float() + 1e39,
+    "too large in place": lambda x: x.float().add_(-1e300),
+    "bytes by too large": lambda x: x / 1e300,
+    "infinite": lambda x: x.double() + float("inf"),
+    "no number": lambda x: x.float() * float("nan"),
+    "whole numbers that are rounded twice": lambda x: x.float() * (2**60 + 2**36 + 1),
     "requires_grad": lambda x: (x.float().requires_grad_() * 2).detach(),
     "out": lambda x: torch.add(x, x, out=torch.empty_like(x)),
     "named": lambda x: torch.nn.functional.interpolate(x.permute(2, 0, 1)[None].float(), (2, 2)),
@@ -97,6 +106,13 @@ ON_HOST = {
 def test_what_torch_does(name: str) -> None:
     expected = ON_HOST[name](torch.from_numpy(IMAGE.copy()))
     same(ON_HOST[name](recorded()), expected)
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "sub_", "div_"])
+def test_whole_numbers_that_torch_does_not_take(name: str) -> None:
+    for each in (torch.from_numpy(IMAGE.copy()), recorded()):
+        with pytest.raises(OverflowError):
+            getattr(each.double(), name)(10**30)
 
 
 def test_what_asks_for_no_values() -> None:
