@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Images have three, and one is for those of a batch.
 _MOST_AXES: Final = 5
+WHOLE: Final = (None, None, None)
+"""The slice of a whole axis, as `INDEX` has it."""
 
 
 class _OfArrays:
@@ -187,7 +189,7 @@ def index_of(key: Any, ndim: int) -> tuple[Any, ...] | None:
     found: list[Any] = []
     for each in given:
         if each is Ellipsis:
-            found += [(None, None, None)] * (ndim - used)
+            found += [WHOLE] * (ndim - used)
         elif each is None:
             found.append(None)
         elif isinstance(each, (int, np.integer)) and not isinstance(each, bool):
@@ -196,7 +198,7 @@ def index_of(key: Any, ndim: int) -> tuple[Any, ...] | None:
             found.append(parts)
         else:
             return None
-    return tuple(found) if dots else (*found, *[(None, None, None)] * (ndim - used))
+    return tuple(found) if dots else (*found, *[WHOLE] * (ndim - used))
 
 
 def _parts(given: slice) -> tuple[int | None, ...] | None:

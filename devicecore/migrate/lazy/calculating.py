@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from devicecore.migrate.lazy import tables
-from devicecore.migrate.lazy.array_operations import POINTWISE
+from devicecore.migrate.lazy.array_operations import INDEX, POINTWISE, WHOLE
 from devicecore.migrate.lazy.elementwise import CAST, ELEMENTWISE
 from devicecore.migrate.lazy.given import bounded
-from devicecore.migrate.lazy.joining import JOIN
-from devicecore.migrate.lazy.nodes import Node, Slot, called, source
+from devicecore.migrate.lazy.joining import JOIN, order_of
+from devicecore.migrate.lazy.nodes import FIRST, Node, Slot, called, source
 from devicecore.migrate.lazy.operators import Operators
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_FIRST: Final = Slot(0)
 _NUMBERS: Final = frozenset({int, float, bool})
 # Larger arrays of the program are values, and no part of what frames have in common.
 _MOST_CONSTANTS: Final = 64
@@ -59,6 +58,11 @@ class Calculating(Operators):
             ...
 
         @property
+        def layout(self) -> Array:
+            """An array of the same shape, type and strides, with any values."""
+            ...
+
+        @property
         def shape(self) -> tuple[int, ...]:
             """The lengths of its axes."""
             ...
@@ -82,15 +86,14 @@ class Calculating(Operators):
         if operation is None or not all(map(_is_plain, inputs)):
             return None
         own = [each for each in inputs if isinstance(each, Calculating)]
-        if len(own) == 1:
-            array = own[0]
+        if len(own) == 1 and own[0] is self:
             if name in tables.FUNCTIONS:
-                constants = tuple([None if each is array else each for each in inputs])
-                found = array.stepped(name, constants)
+                constants = tuple([None if each is self else each for each in inputs])
+                found = self.stepped(name, constants)
                 if found is not None:
                     return found
-            if array.axes_in_memory is not None:
-                return array.turned(operation, inputs)
+            if self.axes_in_memory is not None:
+                return self._turned(operation, inputs)
         if any(each.is_on_host or each.axes_in_memory is not None for each in own):
             return None
         node = self._called(operation, inputs)
@@ -102,16 +105,30 @@ class Calculating(Operators):
         if found is not None or self.is_on_host:
             return found
         node, axes = self._as_it_lies()
-        cast = called(CAST, (_FIRST, wanted.name), {}, (node,))
+        cast = called(CAST, (FIRST, wanted.name), {}, (node,))
         return None if cast is None else self._laid_out(cast, axes)
 
-    def joined(self, arrays: Sequence[Self], axis: int) -> Any:
-        """Return arrays one after the other; None if that is not recorded."""
-        if any(each.is_on_host or each.axes_in_memory is not None for each in arrays):
+    def joined(self, arrays: Sequence[Self], axis: int, *, is_new: bool = False) -> Any:
+        """Return arrays one after the other; None if that is not recorded.
+
+        Args:
+            arrays: As many axes each.
+            axis: Along which of the result's axes.
+            is_new: Whether they do not have that axis yet.
+        """
+        if any(each.is_on_host for each in arrays):
             return None
-        slots = list(map(Slot, range(len(arrays))))
-        node = called(JOIN, (slots, axis), {}, [each.node for each in arrays])
-        return None if node is None else self.another(node)
+        order = order_of([each.layout for each in arrays], axis, is_new=is_new)
+        if order is None:
+            return None
+        place = order.index(axis)
+        own = [each - (each > axis) for each in order if each != axis] if is_new else order
+        nodes = [each.transpose(own).node for each in arrays]
+        if is_new:
+            nodes = [_with_axis(each, place) for each in nodes]
+        node = called(JOIN, (list(map(Slot, range(len(nodes)))), place), {}, nodes)
+        axes = tuple(map(order.index, range(len(order))))
+        return None if node is None else self._laid_out(node, axes)
 
     def stepped(self, function: str, constants: tuple[Any, ...]) -> Any:
         """Return what becomes of bytes, value by value; None if no table says it."""
@@ -128,7 +145,7 @@ class Calculating(Operators):
         if node.kind.dtype != np.uint8:
             return None
         step = tables.Step(function, placed, axis if axis is None or axes is None else axes[axis])
-        found = called(POINTWISE, (_FIRST, (*steps, step)), {}, (node,))
+        found = called(POINTWISE, (FIRST, (*steps, step)), {}, (node,))
         return None if found is None else self._laid_out(found, axes)
 
     def take_values_of(self, found: Any) -> bool:
@@ -159,12 +176,12 @@ class Calculating(Operators):
         found = self.another(node)
         return found if axes is None else found.transpose(axes)
 
-    def turned(self, operation: Operation, inputs: tuple[Any, ...]) -> Any:
+    def _turned(self, operation: Operation, inputs: tuple[Any, ...]) -> Any:
         """Return what becomes of an array with axes in another order, and of numbers."""
         others = [each for each in inputs if each is not self]
         if self.is_on_host or any(isinstance(each, np.ndarray) for each in others):
             return None
-        args = [_FIRST if each is self else each for each in inputs]
+        args = [FIRST if each is self else each for each in inputs]
         node, axes = self._as_it_lies()
         found = called(operation, args, {}, (node,))
         return None if found is None else self._laid_out(found, axes)
@@ -194,6 +211,14 @@ class Calculating(Operators):
             is_bounded = nodes[place].inputs
             nodes[place] = Node(nodes[place].kind, (kept,)) if is_bounded else kept
         return Node(found.kind, tuple(nodes))
+
+
+def _with_axis(node: Node, place: int) -> Node:
+    """Return values with one more axis, of length 1."""
+    how = (*[WHOLE] * place, None, *[WHOLE] * (node.kind.ndim - place))
+    found = called(INDEX, (FIRST, how), {}, (node,))
+    assert found is not None  # all values have such a view
+    return found
 
 
 def _is_plain(value: Any) -> bool:

@@ -19,7 +19,7 @@ from devicecore.migrate.lazy.array_operations import COPY, INDEX, TRANSPOSE, Vie
 from devicecore.migrate.lazy.calculating import Calculating
 from devicecore.migrate.lazy.functions import FUNCTIONS, OF_SEVERAL, is_axis
 from devicecore.migrate.lazy.memory import Memory
-from devicecore.migrate.lazy.nodes import Slot, called, source
+from devicecore.migrate.lazy.nodes import FIRST, called, source
 from devicecore.migrate.lazy.operators import hosted
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_FIRST: Final = Slot(0)
 # Parts with fewer axes are numpy's: Python's own types take them for lists of numbers.
 _LEAST_AXES: Final = 2
+# The kinds of types whose names say which they are.
+_NUMBERS: Final = "biufc"
 
 
 class DeviceArray(Calculating):
@@ -77,7 +78,7 @@ class DeviceArray(Calculating):
 
     def _viewed(self, node: Node) -> Node:
         for view, how in self._views:
-            node = _recorded(called(view, (_FIRST, how), {}, (node,)))
+            node = _recorded(called(view, (FIRST, how), {}, (node,)))
         return node
 
     @property
@@ -180,13 +181,13 @@ class DeviceArray(Calculating):
             views, wanted = tuple(rest), tuple([last[axis] for axis in wanted])
         if wanted != straight:
             views = (*views, (TRANSPOSE, wanted))
-        return DeviceArray(self._memory, views, order)
+        return DeviceArray(self._memory, views, None if order == straight else order)
 
     def __getitem__(self, key: Any) -> Any:
         how = None if self.is_on_host else index_of(key, self.ndim)
         if how is None or (self._axes is not None and not _keeps_axes(how)):
             return self.values[hosted(key)]
-        node = called(INDEX, (_FIRST, how), {}, (self.node,))
+        node = called(INDEX, (FIRST, how), {}, (self.node,))
         if node is None or node.kind.ndim < _LEAST_AXES:
             return self.values[key]
         return DeviceArray(self._memory, (*self._views, (INDEX, how)), self._axes)
@@ -250,7 +251,7 @@ class DeviceArray(Calculating):
             wanted = np.dtype(dtype)
             if wanted == self.dtype and kwargs.get("copy") is False:
                 return self
-            found = self.cast(wanted) if wanted.isnative else None
+            found = self.cast(wanted) if wanted.isnative and wanted.kind in _NUMBERS else None
             if found is not None:
                 return found
         return self.values.astype(dtype, *args, **kwargs)
@@ -281,7 +282,7 @@ class DeviceArray(Calculating):
         """Return the values in memory of their own."""
         if order != "C" or self.is_on_host:
             return self.values.copy(order=order)  # type: ignore[arg-type]
-        return self.another(_recorded(called(COPY, (_FIRST,), {}, (self.node,))))
+        return self.another(_recorded(called(COPY, (FIRST,), {}, (self.node,))))
 
     def contiguous(self) -> Any:
         """Return an array of C's order: this one, if it is of that."""

@@ -160,10 +160,10 @@ class Elementwise:
         if not all(map(_is_computable, args)):
             return None
         try:
-            if row.range is not None and not is_known(self.range(args, {})):
+            kind = self._kind(args)
+            if not is_known(self._range(args, kind)):
                 return None
             shape = np.broadcast_shapes(*(getattr(each, "shape", ()) for each in args))
-            kind = self._kind(args)
             found = self.on_host([_example(each) for each in args], {})
             for each in args[row.masks :]:
                 _constant(each, kind)
@@ -179,13 +179,15 @@ class Elementwise:
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> Range:
         """Return between which numbers the values lie."""
+        return self._range(args, self._kind(args))
+
+    def _range(self, args: Sequence[Any], kind: np.dtype[Any]) -> Range:
         row = _ROWS[self.name]
         if row.range is None:
             return 0.0, 1.0
         ranges = list(map(range_of, args[row.masks :]))
         if not all(map(is_known, ranges)):
             return ANY
-        kind = self._kind(args)
         scalar = kind.type if kind.kind == "f" else float
         with np.errstate(all="ignore"):
             low, high = row.range(*((scalar(low), scalar(high)) for low, high in ranges))

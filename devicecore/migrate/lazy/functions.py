@@ -107,8 +107,7 @@ def _stacked(array: Any, arrays: Any, axis: Any = 0, **kwargs: Any) -> Any:
     ndim = array.ndim + 1
     if kwargs or not _are_like(array, arrays) or not is_axis(axis, ndim):
         return None
-    key = (*[slice(None)] * (axis % ndim), None)
-    return array.joined([each[key] for each in arrays], axis % ndim)
+    return array.joined(arrays, axis % ndim, is_new=True)
 
 
 def _in_depth(array: Any, arrays: Any) -> Any:

@@ -19,6 +19,25 @@ if TYPE_CHECKING:
     from devicecore.migrate.plan import Options
 
 
+def order_of(layouts: Sequence[Any], axis: int, *, is_new: bool) -> tuple[int, ...] | None:
+    """Return the axes of what numpy makes of arrays, as they lie in memory; None if it refuses.
+
+    It follows the strides of all of them, so numpy itself says so, of the few first values.
+
+    Args:
+        layouts: Arrays of the same shapes, types and strides, with any values.
+        axis: Along which of the result's axes they are joined.
+        is_new: Whether they do not have that axis yet.
+    """
+    few = [each[(slice(2),) * each.ndim] for each in layouts]
+    try:
+        found = np.stack(few, axis) if is_new else np.concatenate(few, axis)
+    except ValueError:  # for numpy to say, of the whole arrays
+        return None
+    steps = list(zip(found.strides, found.shape, strict=True))
+    return tuple(sorted(range(found.ndim), key=steps.__getitem__, reverse=True))
+
+
 @frozen(cache_hash=True)
 class Join:
     """Arrays of one type, one after the other along an axis.

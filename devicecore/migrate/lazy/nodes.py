@@ -80,6 +80,10 @@ class Slot(int):
     __slots__ = ()
 
 
+FIRST: Final = Slot(0)
+"""Of a call with one value: that one."""
+
+
 class Kind:
     """How a value is computed.
 

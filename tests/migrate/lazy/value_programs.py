@@ -32,6 +32,10 @@ def _noisy(x: Any) -> Any:
     return _float(x) * np.float32(-0.5) + noise(x)
 
 
+def _planes(x: Any) -> Any:
+    return np.moveaxis(x, -1, 0)
+
+
 def _in_place(x: Any, other: Any) -> Any:
     values = _float(x)
     values += other
@@ -114,6 +118,18 @@ VALUES: dict[str, Callable[..., Any]] = {
     "joined_beside": lambda x, y: np.hstack((x[:, :2], y[:, 2:])),
     "joined_below": lambda x, y: np.vstack([_noisy(x), _noisy(y)]),
     "joined_turned": lambda x, y: np.concatenate([x.T, x.T]),
+    "joined_planes": lambda x, y: np.stack([_planes(x), _planes(y)]),
+    "joined_planes_last": lambda x, y: np.stack([_planes(x), _planes(_float(y).astype("u1"))], -1),
+    "joined_planes_channels": lambda x, y: np.concatenate([_planes(x), _planes(y)[:1]]),
+    "joined_planes_whole": lambda x, y: np.stack([_planes(x), _planes(x).copy()], 1),
+    "joined_planes_in_place": lambda x, y: _in_place(np.stack([_planes(x)] * 2), 0.5),
+    "joined_planes_scaled": lambda x, y: np.stack([_planes(x), _planes(y)]) / np.float32(255),
+    "joined_depth_turned": lambda x, y: np.dstack([x[..., 0].T] * 3)[::-1],
+    "joined_beside_turned": lambda x, y: np.hstack([x.T, y[::-1].T]),
+    "joined_below_turned": lambda x, y: np.vstack([np.rot90(x), np.rot90(x)[:1]]),
+    "joined_turned_two_ways": lambda x, y: np.stack([x.T, np.moveaxis(_planes(y).copy(), -1, 1)]),
+    "joined_one": lambda x, y: np.stack([_planes(x)[:, :1]]),
+    "joined_other_lengths": lambda x, y: np.stack([_planes(x), _planes(x)[:, :0]]),
     "joined_types": lambda x, y: np.concatenate([x, _float(x)], axis=-1),
     "joined_no_axis": lambda x, y: np.concatenate([x, x], axis=9),
     "joined_flat": lambda x, y: np.concatenate([x, x], axis=None),
