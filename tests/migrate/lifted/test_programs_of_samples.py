@@ -48,6 +48,12 @@ NUMBERS: Steps = {
     "normal": lambda x: (x / np.float32(255) - MEAN) / MEAN,
     "half": lambda x: (x > 127).astype(np.float32),
 }
+
+
+def _planes(image: Any) -> Any:
+    return image.transpose(2, 0, 1)
+
+
 ENDS: Steps = {
     "array": lambda x: x,
     "planes": lambda x: x.transpose(2, 0, 1),
@@ -59,6 +65,15 @@ ENDS: Steps = {
         torch.from_numpy(x.copy()).permute(2, 0, 1).float().div_(255).sub_(PLANES) / PLANES
     ),
     "turned tensor": lambda x: torch.from_numpy(x.copy()).rot90(1, (0, 1)),
+    # Without the copy the strides of torch's own batch depend on whether there are workers.
+    "mirrored planes": lambda x: np.stack([_planes(x), _planes(x[:, ::-1])]).copy(),
+    "planes beside": lambda x: np.concatenate([_planes(x), _planes(x)[::-1]], 2),
+    "plane by plane": lambda x: np.stack([x[..., place].T for place in range(3)]),
+    "turned grey": lambda x: np.dstack([x[..., 0].T] * 3),
+    "turned four times": lambda x: [np.rot90(x, turns).copy() for turns in range(4)],
+    "tensor of joined planes": lambda x: (
+        torch.from_numpy(np.ascontiguousarray(np.stack([_planes(x), _planes(x)], 1))).float() * 2
+    ),
     "several": lambda x: {"whole": x.copy(), "part": [x[:2], torch.from_numpy(x[2:4].copy())]},
 }
 
@@ -89,6 +104,19 @@ class Samples(torch.utils.data.Dataset):  # type: ignore[name-defined,misc] # it
     end=st.sampled_from(sorted(ENDS)),
 )
 def test_any_sample(steps: list[str], numbers: str, end: str) -> None:
+    check(steps, numbers, end)
+
+
+@pytest.mark.parametrize("end", sorted(ENDS))
+def test_every_end(end: str) -> None:
+    check(["mirrored"], "normal", end)
+
+
+def check(steps: Sequence[str], numbers: str, end: str) -> None:
+    """Fail unless samples give the batches that torch's loader gives, and each was recorded."""
     samples = Samples(steps, numbers, end)
     expected = list(torch.utils.data.DataLoader(samples, batch_size=3))
-    same(list(DeviceLoader(samples, PLAN, batch_size=3, verify=1)), expected)
+    loader = DeviceLoader(samples, PLAN, batch_size=3, verify=1)
+    same(list(loader), expected)
+    (row,) = [row for row in loader.report().rows if row.path == "samples"]
+    assert row.migrated == row.calls == len(samples), row.reasons  # none was loaded anew
