@@ -276,7 +276,7 @@ class DeviceArray(Calculating):
 
     def another(self, node: Node) -> DeviceArray:
         """Return an array with values of its own."""
-        return DeviceArray(Memory(node, self._memory.frame))
+        return DeviceArray(Memory(node, self._memory.frame.now()))
 
     def copy(self, order: str = "C") -> Any:
         """Return the values in memory of their own."""

@@ -26,6 +26,10 @@ class Frame(Protocol):
         """Return the values of an array of the program; None if it keeps no more."""
         ...
 
+    def now(self) -> Frame:
+        """Return whose arrays are made of its own now."""
+        ...
+
     def watch(self, memory: Memory) -> None:
         """Remember that such an array was made."""
 

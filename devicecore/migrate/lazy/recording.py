@@ -88,9 +88,21 @@ class Recording:
         self.calls += 1
         return self._keep(array)
 
+    def now(self) -> Recording:
+        """Return the frame whose arrays are made of its own now, as a generator goes on with them.
+
+        That is the one that is recorded now, if it is another one of the same kind.
+        """
+        found = current()
+        is_like = found is not None and found.owner is self.owner and found.device is self.device
+        return found if found is not None and is_like else self
+
     def watch(self, memory: Memory) -> None:
-        """Remember that such an array was made."""
-        self._made.append(weakref.ref(memory))
+        """Remember that such an array was made; of a frame that has ended it is computed now."""
+        if self.is_over:
+            memory.on_host()
+        else:
+            self._made.append(weakref.ref(memory))
 
     def alive(self) -> list[Memory]:
         """Return the memory of the arrays that are still in use."""

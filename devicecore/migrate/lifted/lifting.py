@@ -17,7 +17,7 @@ from attrs import frozen
 from devicecore.cv.plan import PROMISES
 from devicecore.errors import RefusedCallError
 from devicecore.ledger import default_ledger
-from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host
+from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host, current
 from devicecore.migrate.lazy.nodes import on_host
 from devicecore.migrate.lazy.recording import Recording
 from devicecore.migrate.lazy.results import returned
@@ -78,7 +78,7 @@ class LiftedSite(Site):
         """Return what stands for the result of the original, or the result."""
         if self.strategy.runs_original:
             return original(*args, **kwargs)
-        recording = RECORDING.get()
+        recording = current()
         if recording is None or recording.owner is not self.care:
             return by_host(original, args, kwargs)
         wanted = self.options.min_pixels
@@ -169,6 +169,7 @@ class Lifter(PipelineMigrator):
             self._samples.migrated(0.0, 0)
             return found
         finally:
+            recording.is_over = True
             OPEN.discard(recording)
             RECORDING.reset(token)
         saved.put_back()

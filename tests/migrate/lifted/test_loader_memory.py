@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,55 @@ def test_names_of_a_generator(workers: int, monkeypatch: pytest.MonkeyPatch) -> 
     same(list(loader), expected)
     assert [row.migrated for row in loader.report().rows[:2]] == [3, 9]
     assert len(counts) == (0 if workers else 3)  # the last of each batch
+
+
+class Mean(torch.utils.data.IterableDataset):  # type: ignore[name-defined,misc] # it has no types
+    """A stream whose samples are computed from those before, and from a buffer."""
+
+    def __iter__(self) -> Any:
+        buffer = np.zeros((40, 50, 3), np.uint8)
+        mean: Any = None
+        for index in range(12):
+            buffer[...] = np.random.default_rng(index).integers(0, 256, buffer.shape, np.uint8)
+            small = cv2.resize(buffer, (16, 12))
+            mean = small.astype(np.float32) if mean is None else mean * np.float32(0.9) + small
+            buffer[...] = 0
+            yield mean, index
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_samples_that_are_computed_from_those_before(workers: int) -> None:
+    loader, expected = both(Mean(), {"cv2.resize": TORCH}, num_workers=workers)
+    same(list(loader), expected)
+    assert loader.report().rows[0].migrated == len(expected)
+
+
+def test_threads_that_outlive_a_sample() -> None:
+    results: dict[int, Any] = {}
+
+    class Late(pictures.Pictures):
+        def __getitem__(self, index: int) -> Any:
+            small = cv2.resize(self.image(index), (16, 12))
+
+            def later(number: int = index) -> None:
+                done.wait()
+                results[number] = np.asarray(small.astype(np.float32) * 2)
+
+            threads.append(threading.Thread(target=later))
+            threads[-1].start()
+            return small, index
+
+    threads: list[threading.Thread] = []
+    done = threading.Event()
+    dataset = Late()
+    loader = DeviceLoader(dataset, {"cv2.resize": TORCH}, batch_size=3)
+    images = torch.cat([batch[0] for batch in loader])
+    done.set()
+    for thread in threads:
+        thread.join()
+    for index, image in enumerate(images):
+        np.testing.assert_array_equal(results[index], image.numpy() * np.float32(2))
+    OPEN.clear()
 
 
 KEPT: list[Any] = []
