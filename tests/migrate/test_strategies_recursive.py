@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 signal = pytest.importorskip("scipy.signal")
 
 from devicecore.errors import RefusedCallError  # noqa: E402 - after torch
+from devicecore.migrate.strategies.signals.responses import Filter, response_of  # noqa: E402
 from tests.migrate.comparing import Strategies  # noqa: E402 - after torch
 
 NAME = "scipy.signal"
@@ -172,6 +173,19 @@ def test_sizes_do_not_matter() -> None:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(x).max())
     NEAR.check("lfilter", b, a, np.zeros(90))
     NEAR.check("filtfilt", b, a, np.zeros(90))
+
+
+@pytest.mark.parametrize(("weight", "is_kept"), [(0.99, True), (0.9995, False)])
+def test_only_small_responses_are_kept(weight: float, is_kept: bool) -> None:
+    of = Filter.of([(np.array([0.5]), np.array([1, -weight]))])
+    first, second = response_of(of), response_of(of)
+    assert first is not None
+    assert second is not None
+    assert (first is second) == is_kept
+    assert (first.impulse.nbytes + first.outputs.nbytes + first.states.nbytes < 1 << 21) == is_kept
+    np.testing.assert_array_equal(first.impulse, second.impulse)
+    expected = 0.5 * weight ** np.arange(len(first.impulse))
+    np.testing.assert_allclose(first.impulse, expected, rtol=0, atol=1e-13)
 
 
 radii = st.floats(0, 0.97)

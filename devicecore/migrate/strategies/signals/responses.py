@@ -2,7 +2,8 @@
 
 A stable filter forgets: what it gives is the sum of what it makes of each value of a signal, a
 convolution, whose values can be computed all at once, while scipy needs each one for the next. It
-is scipy that filters the impulse, in doubles, once for each filter.
+is scipy that filters the impulse, in doubles, and not for each call anew where that takes little
+memory.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # How many values the state of a filter may have, and its responses, all together.
 _MOST_STATE: Final = 64
 _MOST_VALUES: Final = 1 << 21
+# Larger ones are made anew for each call, so that all that are kept have 16 MiB, or 32 if complex.
+_MOST_KEPT: Final = 1 << 17
 _FIRST_LENGTH: Final = 1 << 10
 # How much of all that comes out may come in the last of so many parts of a response. It is cut off
 # there: as it falls off from part to part, less than that would come later.
@@ -131,16 +134,25 @@ class Response:
         return error, of_state
 
 
-@lru_cache(maxsize=8)
 def response_of(of: Filter) -> Response | None:
     """Return the response of a filter; None if it hardly forgets, or has a large state."""
     if of.taps is not None:
         return _finite(of)
+    length = _length_of(of) if of.order <= _MOST_STATE else None
+    if length is None:
+        return None
+    is_small = length * (1 + of.order) <= _MOST_KEPT
+    return (_kept if is_small else _infinite)(of, length)
+
+
+@lru_cache(maxsize=64)
+def _length_of(of: Filter) -> int | None:
+    """Return after how many values a filter has forgotten; None if that is too many."""
     length = _FIRST_LENGTH
-    while of.order <= _MOST_STATE and length * (1 + of.order) <= _MOST_VALUES:
+    while length * (1 + of.order) <= _MOST_VALUES:
         # Each section: another one may hide in the end what one does not forget.
         if all(_is_over(rows) for rows, _ in _filtered(of, _impulses(of, length))):
-            return _infinite(of, length)
+            return length
         length *= 2
     return None
 
@@ -194,6 +206,9 @@ def _infinite(of: Filter, length: int) -> Response:
         states.append(_states(forward, back, rows[0], after[0]))
         rows, place = after, places.stop
     return Response(rows[0], rows[1:], np.concatenate(states), tuple(found))
+
+
+_kept: Final = lru_cache(maxsize=8)(_infinite)
 
 
 def _weights(forward: Any, back: Any) -> Any:
