@@ -144,6 +144,10 @@ def default_ledger() -> Ledger:
 def _log(move: Move) -> None:
     import logging  # late: it costs a third of the import budget
 
-    logging.getLogger("devicecore").warning(
-        "%s moved from %s to %s: %s", move.op, move.source, move.target, move.reason
-    )
+    logger = logging.getLogger("devicecore")
+    if move.source == move.target != "":  # its kernels were wanted: nothing leaves a device
+        text = "%s is left to the original function on %s: %s"
+        logger.warning(text, move.op, move.target, move.reason)
+    else:
+        text = "%s moved from %s to %s: %s"
+        logger.warning(text, move.op, move.source, move.target, move.reason)

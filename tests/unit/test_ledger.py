@@ -57,6 +57,13 @@ def test_one_kind_of_move_is_logged_once(ledger: Ledger, caplog: pytest.LogCaptu
     assert caplog.messages[0] == "cv2.resize moved from CUDA:0 to CPU:0: out of memory"
 
 
+def test_what_stays_on_a_device_is_logged_so(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger.record("cv2.resize", "CPU:0", "CPU:0", "no kernel")
+    assert caplog.messages == ["cv2.resize is left to the original function on CPU:0: no kernel"]
+
+
 @pytest.mark.parametrize("budget", [0, 1, 3])
 def test_a_budget_is_for_all_moves(budget: int) -> None:
     ledger = Ledger(budget)
