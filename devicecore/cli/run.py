@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import sys
 from argparse import REMAINDER
 from pathlib import Path
@@ -13,18 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from devicecore import config
 from devicecore.cli.program import Program
 from devicecore.cli.usage import UsageError
-from devicecore.errors import PlanError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
-    from types import CodeType
     from typing import TextIO
 
-    from devicecore.migrate import PipelineMigrator
+    from devicecore.cli.lookout import Lookout
     from devicecore.migrate.report import Report
 
-_WRONG_PLAN: Final = 2
 _FORMATS: Final[dict[str, Callable[[Report], str]]] = {
     ".txt": "{}\n".format,
     ".json": lambda report: report.as_json(),
@@ -75,8 +71,7 @@ def run(args: Namespace, _: TextIO) -> Callable[[], int]:
     if not words:
         msg = "there is no program to run"
         raise UsageError(msg, "name a script, or a module after -m")
-    migrator = _migrator(args)
-    lookout = None if migrator is None else _Lookout(migrator)
+    lookout = _lookout(args)
     recompile = lookout.recompile if lookout and config.load().migrates else None
     try:
         program = Program(words, is_module=args.is_module, recompile=recompile)
@@ -86,13 +81,13 @@ def run(args: Namespace, _: TextIO) -> Callable[[], int]:
     report = args.report and args.report.absolute()  # the program may go to another folder
     program.enter()
     if lookout is not None:
-        lookout.migrator.activate()
+        lookout.activate()
         # Handlers of the program come later, so they run earlier, and are still reported.
         atexit.register(_ended, lookout, report, os.getpid())
     return program.run
 
 
-def _migrator(args: Namespace) -> PipelineMigrator | None:
+def _lookout(args: Namespace) -> Lookout | None:
     """Return what does as the plan says, if there is one."""
     if args.plan is None:
         if args.report or args.strict or args.verify or args.allow_imports:
@@ -108,10 +103,10 @@ def _migrator(args: Namespace) -> PipelineMigrator | None:
     if args.report and not args.report.absolute().parent.is_dir():
         msg = f"--report {args.report} is in no folder that there is"
         raise UsageError(msg)
-    from devicecore.migrate import PipelineMigrator  # other programs need not wait for it
+    from devicecore.cli.lookout import Lookout  # other programs need not wait for it
 
     try:
-        return PipelineMigrator(
+        return Lookout(
             args.plan, strict=args.strict, verify=args.verify, allow_imports=args.allow_imports
         )
     except OSError as error:
@@ -119,47 +114,14 @@ def _migrator(args: Namespace) -> PipelineMigrator | None:
         raise UsageError(msg) from error
 
 
-class _Lookout:
-    """Tells a migrator of the functions that the program defines.
-
-    Args:
-        migrator: What looks for them.
-
-    Attributes:
-        error: Why some could not be taken when it looked last; None where all could.
-    """
-
-    def __init__(self, migrator: PipelineMigrator) -> None:
-        self.migrator: Final = migrator
-        self.error: PlanError | None = None
-
-    def recompile(self, code: CodeType, source: bytes | str) -> CodeType:
-        """Return *code* so that it tells."""
-        from devicecore.migrate.running import announcing, names_in_main
-
-        return announcing(code, source, names_in_main(self.migrator.plan), self._look)
-
-    def _look(self, made: frozenset[str]) -> None:
-        try:
-            self.migrator.refresh()
-        except PlanError as error:
-            # Of another name, the program may yet make what the plan means.
-            self.error = error
-            if made & {*re.split("[/:.]", error.key)}:
-                sys.exit(_WRONG_PLAN)
-        else:
-            self.error = None
-
-
-def _ended(lookout: _Lookout, report: Any, process: int) -> None:
+def _ended(lookout: Lookout, report: Any, process: int) -> None:
     """Say what is left to say, but not in a child that was forked: it ends the same way."""
     if os.getpid() != process:
         return
-    if lookout.error is not None:
-        print(f"devicecore: {' '.join(str(lookout.error).split())}", file=sys.stderr)
+    lookout.say_what_is_left()
     if report is None:
         return
     try:
-        report.write_text(_FORMATS[report.suffix](lookout.migrator.report()), encoding="utf-8")
+        report.write_text(_FORMATS[report.suffix](lookout.report()), encoding="utf-8")
     except OSError as error:
         print(f"devicecore: {report} cannot be written: {error.strerror}", file=sys.stderr)

@@ -15,35 +15,38 @@ if TYPE_CHECKING:
     from devicecore.migrate.chains import Link
 
 _MODULE: Final = "torchvision.transforms.v2.functional._utils"
-# The wrappers that were given something, while they are in use.
-_given: Final[list[tuple[Any, Link]]] = []
 
 
-def found_by_itself(function: Any, make: Callable[[Link], Any]) -> Callable[[Link], Any]:
-    """Return what makes a wrapper that is found wherever *function* finds itself.
+class Dispatched:
+    """The wrappers of one migrator that were given something, while they are in use."""
 
-    Args:
-        function: What is to be wrapped.
-        make: Makes a wrapper that is not.
-    """
-    if not any(each is function for each in _registry()):  # it may have no hash
-        return make
+    def __init__(self) -> None:
+        self._given: list[tuple[Any, Link]] = []
 
-    def registered(below: Link) -> Any:
-        wrapper = make(below)
-        registry = _registry()
-        registry[wrapper] = registry[function]
-        _given.append((wrapper, below))
-        return wrapper
+    def found_by_itself(self, function: Any, make: Callable[[Link], Any]) -> Callable[[Link], Any]:
+        """Return what makes a wrapper that is found wherever *function* finds itself.
 
-    return registered
+        Args:
+            function: What is to be wrapped.
+            make: Makes a wrapper that is not.
+        """
+        if not any(each is function for each in _registry()):  # it may have no hash
+            return make
 
+        def registered(below: Link) -> Any:
+            wrapper = make(below)
+            registry = _registry()
+            registry[wrapper] = registry[function]
+            self._given.append((wrapper, below))
+            return wrapper
 
-def forget_unused() -> None:
-    """Take from the wrappers that are not in use any more what they were given."""
-    for each in [each for each in _given if not each[1].active]:
-        _given.remove(each)
-        _registry().pop(each[0], None)
+        return registered
+
+    def forget_unused(self) -> None:
+        """Take from the wrappers that are not in use any more what they were given."""
+        for each in [each for each in self._given if not each[1].active]:
+            self._given.remove(each)
+            _registry().pop(each[0], None)
 
 
 def _registry() -> dict[Any, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.dispatched import forget_unused, found_by_itself
+from devicecore.migrate.dispatched import Dispatched
 from devicecore.migrate.guard import Guard
 from devicecore.migrate.importing import watch_imports
 from devicecore.migrate.injector import PatchInjector
@@ -30,6 +30,7 @@ from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.ufuncs import as_its_kind
+from devicecore.migrate.unmatched import unmatched
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.plan import PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
     from devicecore.migrate.strategy import Strategy
-    from devicecore.migrate.targets import Located, Resolved
+    from devicecore.migrate.targets import Located, Pending, Resolved
     from devicecore.migrate.tracker import Node
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -100,6 +101,7 @@ class PipelineMigrator:
         )
         self._injector = PatchInjector()
         self._consumers = PatchInjector()  # of functions that the plan does not name
+        self._dispatched = Dispatched()
         self._count = 0
         self._keys: Keys[Located] = Keys(())
         self._patched: set[Segments] = set()
@@ -107,6 +109,7 @@ class PipelineMigrator:
         self._watches: dict[str, Watch] = {}
         self._pending: set[str] = set()
         self._sites: dict[tuple[str, Key], Site | None] = {}
+        self._missing: tuple[Pending, ...] | None = None  # before it was ever active
         self.after_fork()
         rearm_after_fork(self)
 
@@ -142,7 +145,7 @@ class PipelineMigrator:
                 self._unwatch()
                 self._consumers.restore_all()
                 self._injector.restore_all()
-                forget_unused()
+                self._dispatched.forget_unused()
 
     def refresh(self) -> None:
         """Look again for names of the plan that were not there when they were last looked for."""
@@ -158,7 +161,8 @@ class PipelineMigrator:
         rows = [row for row in (site.tally.row() for site in sites) if row.calls]
         rows.sort(key=lambda row: row.device_s + row.host_s, reverse=True)
         held = self._injector.held_elsewhere() if self._count else {}
-        return Report(rows, [f"{name}: {text}" for name, texts in held.items() for text in texts])
+        still_held = [f"{name}: {text}" for name, texts in held.items() for text in texts]
+        return Report(rows, still_held, self._unmatched())
 
     def __enter__(self) -> Self:
         """Activate it; see `activate`."""
@@ -183,6 +187,11 @@ class PipelineMigrator:
             TypeError: It is an asynchronous generator function, which may never be closed.
         """
         return cast("Function", self._decorated(function))
+
+    def _unmatched(self) -> list[str]:
+        if self._missing is None:
+            return []
+        return unmatched(self.plan, {key for _, key in list(self._sites)}, self._missing)
 
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)
@@ -220,6 +229,7 @@ class PipelineMigrator:
         self._injector, self._consumers, self._patched = PatchInjector(), PatchInjector(), set()
         with ExitStack() as undo:
             undo.callback(self._unwatch)
+            undo.callback(self._dispatched.forget_unused)
             self._refresh()
             self._consumers.apply_all()
             undo.callback(self._consumers.restore_all)
@@ -230,7 +240,7 @@ class PipelineMigrator:
     def _refresh(self) -> None:
         """Find what the plan names in what is imported now, and patch what is new."""
         found = resolve(self.plan, self._allowed)
-        self._keys = Keys(found.entries)
+        self._keys, self._missing = Keys(found.entries), found.pending
         for wanted in found.targets:
             is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
             self._patch(wanted.target, is_frame=is_frame)
@@ -257,7 +267,7 @@ class PipelineMigrator:
             from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
         make = self._wrapper.of_frame(frame) if is_frame else self._wrapper.of_leaf(frame)
         function = _function(target)
-        make = found_by_itself(function, as_its_kind(function, frame, make))
+        make = self._dispatched.found_by_itself(function, as_its_kind(function, frame, make))
         self._injector.add(*target.holder(), make)
         self._patched.add(frame)
 
@@ -325,13 +335,15 @@ class PipelineMigrator:
     def _decide(self, node: Node) -> Site | None:
         """Return what becomes of the calls of a path, or None if the plan is not for them."""
         located = self._keys.find(node.path)
-        if located is None or located.entry.is_original:
+        if located is None:
             return None
         # Of paths without end only the last frames are told apart.
         path = node.key if node.is_kept else "/".join((ANY_NUMBER, *node.frame))
-        known = path, located.key
+        entry = located.entry
+        known = path, entry.key
         if known not in self._sites:
-            site = self._site(path, located.entry, self._strategies.get(node.frame))
+            strategy = self._strategies.get(node.frame)
+            site = None if entry.is_original else self._site(path, entry, strategy)
             with self._lock:
                 self._sites.setdefault(known, site)
         return self._sites[known]

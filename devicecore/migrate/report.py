@@ -147,10 +147,13 @@ class Report:
         rows: One for each path that was called, in the order of the time that they took.
         still_held: What the program held of original functions before they were replaced, and
             calls without the migrator noticing.
+        unmatched: The keys of the plan that were for no call of this process, and whether what they
+            name was there: it may be written wrong.
     """
 
     rows: Sequence[Row]
     still_held: Sequence[str] = field(factory=tuple)
+    unmatched: Sequence[str] = field(factory=tuple)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -171,6 +174,7 @@ class Report:
         if not self.rows:
             lines.append("no call that the plan is for")
         lines += [f"still held: {each}" for each in self.still_held]
+        lines += [f"unmatched: {each}" for each in self.unmatched]
         return "\n".join(lines)
 
     def as_html(self) -> str:
@@ -181,8 +185,7 @@ class Report:
             "</tr>"
             for row in self.rows
         )
-        held = "".join(f"<li>{html.escape(each)}</li>" for each in self.still_held)
-        rest = f"<h2>Still held</h2><ul>{held}</ul>" if held else ""
+        rest = _listed("Still held", self.still_held) + _listed("Unmatched", self.unmatched)
         return _PAGE.format(titles=titles, rows=rows, rest=rest)
 
 
@@ -214,6 +217,11 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.device_s:.3f} s",
         f"{row.host_s:.3f} s",
     )
+
+
+def _listed(title: str, texts: Sequence[str]) -> str:
+    items = "".join(f"<li>{html.escape(each)}</li>" for each in texts)
+    return f"<h2>{title}</h2><ul>{items}</ul>" if items else ""
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -60,6 +60,8 @@ finally:
 """
 KERNEL = {"device": "cpu", "kernel": "torch"}
 PLAN = {"Dataset/__getitem__/cv2.resize": KERNEL, "preprocess": KERNEL, "cv2.flip": KERNEL}
+UNMATCHED = "devicecore: plan.json, line 1, {!r}: no call of this process was for it; {}\n"
+NO_MODULE = UNMATCHED.format("cv2.resize", "no module 'cv2' was imported")
 
 
 def with_plan(plan: Any, folder: Path, words: list[str], **environment: str) -> Any:
@@ -91,7 +93,7 @@ def test_forms_of_the_report(name: str, start: str, tmp_path: Path) -> None:
     assert with_plan({"cv2.resize": KERNEL}, tmp_path, ["--report", name, "program.py"]) == (
         0,
         "done\n",
-        "",
+        NO_MODULE,  # once, and not by the child
     )
     assert (tmp_path / name).read_text().startswith(start)
 
@@ -109,8 +111,9 @@ def test_a_report_that_cannot_be_written_any_more(tmp_path: Path) -> None:
     words = ["--report", "there/r.txt", "program.py"]
     code, _, err = with_plan({"cv2.resize": KERNEL}, tmp_path, words)
     assert code == 0
-    assert (
-        err == f"devicecore: {tmp_path}/there/r.txt cannot be written: No such file or directory\n"
+    assert err == (
+        f"{NO_MODULE}devicecore: {tmp_path}/there/r.txt cannot be written: "
+        "No such file or directory\n"
     )
 
 
@@ -131,7 +134,8 @@ if __name__ == '__main__':
 def test_names_that_first_stand_for_something_else(tmp_path: Path) -> None:
     plan = {"f": KERNEL, "g": KERNEL}
     program = "f = None\ndef g(): pass\n"
-    (tmp_path / PROGRAM).write_text(f"{program}def f(): pass\nprint(hasattr(g, '__wrapped__'))")
+    then = "def f(): g()\nprint(hasattr(g, '__wrapped__'))\nf()"
+    (tmp_path / PROGRAM).write_text(f"{program}{then}")
     assert with_plan(plan, tmp_path, ["program.py"]) == (0, "True\n", "")
     (tmp_path / PROGRAM).write_text(f"{program}print(hasattr(g, '__wrapped__'))")
     code, out, err = with_plan(plan, tmp_path, ["program.py"])
@@ -142,11 +146,84 @@ def test_names_that_first_stand_for_something_else(tmp_path: Path) -> None:
 
 
 def test_migration_that_is_switched_off(tmp_path: Path) -> None:
-    (tmp_path / PROGRAM).write_text("def f(): pass\nprint(hasattr(f, '__wrapped__'))")
-    plan = {"f": KERNEL}
-    assert with_plan(plan, tmp_path, ["program.py"]) == (0, "True\n", "")
+    (tmp_path / PROGRAM).write_text("def f(): pass\nprint(hasattr(f, '__wrapped__'))\nf()")
+    plan = {"f": KERNEL, "misspelt": "cpu"}
+    code, out, err = with_plan(plan, tmp_path, ["program.py"])
+    assert (code, out, err.count("\n")) == (0, "True\n", 1)
     off = with_plan(plan, tmp_path, ["program.py"], DEVICECORE_MIGRATE="off")
     assert off == (0, "False\n", "")
+
+
+@pytest.mark.parametrize("error", [True, False])
+def test_keys_that_were_for_no_call(error: bool, tmp_path: Path) -> None:
+    missing = "the program had no such name when it was last looked for"
+    unmatched = {
+        "Potos/__getitem__": missing,
+        "**/Photos/__getitem__": "all that it names is there",
+        "colorsys.hls_to_rgb": "all that it names is there",
+        "statistics.fmean": "no module 'statistics' was imported",
+        "assigned": "all that it names is there",
+        "misspelt": missing,
+    }
+    (tmp_path / PROGRAM).write_text(
+        "import colorsys\nimport sys\n"
+        "class Photos:\n    def __getitem__(self, index): return index\n"
+        "def used(): return 1\ndef stays(): return used()\n"
+        "assigned = lambda: 1\n"
+        f"print(stays())\n{'1 / 0' if error else 'sys.exit(3)'}"
+    )
+    plan = {"used": KERNEL, "stays": "cpu", **dict.fromkeys(unmatched, KERNEL), "misspelt": "cpu"}
+    words = ["--report", "report.json", PROGRAM.name]
+    code, out, err = with_plan(plan, tmp_path, words)
+    assert (code, out) == (1 if error else 3, "1\n")
+    said = [UNMATCHED.format(key, why) for key, why in unmatched.items()]
+    assert err.endswith("".join(said))
+    assert err.startswith("Traceback") if error else err == "".join(said)
+    told = json.loads((tmp_path / "report.json").read_text())["unmatched"]
+    assert [f"devicecore: {each}\n" for each in told] == said
+
+
+def test_many_keys_that_were_for_no_call(tmp_path: Path) -> None:
+    (tmp_path / PROGRAM).write_text("")
+    plan = {f"f{number}": KERNEL for number in range(15)}
+    words = ["--report", "r.txt", "program.py"]
+    code, _, err = with_plan(plan, tmp_path, words)
+    assert code == 0
+    assert err.count("\n") == 13
+    assert err.endswith("devicecore: 3 more keys were for no call; --report names them\n")
+    assert (tmp_path / "r.txt").read_text().count("unmatched: ") == 15
+
+
+@pytest.mark.parametrize(
+    ("program", "is_ended"),
+    [
+        ("import made_later", True),
+        ("import made_later as m", False),
+        ("import helper\ndef other(): pass\nhelper.made_later", False),
+    ],
+)
+def test_what_a_module_does_not_have_is_said_once(
+    program: str, is_ended: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "made_later.py").write_text("def resize(): pass")
+    (tmp_path / "helper.py").write_text("import made_later")
+    (tmp_path / PROGRAM).write_text(f"{program}\nprint('ran')")
+    plan = {"made_later.rezise": KERNEL, "other": KERNEL}
+    code, out, err = with_plan(plan, tmp_path, ["program.py"])
+    assert (code, out) == ((2, "") if is_ended else (0, "ran\n"))
+    assert err == (
+        "devicecore: plan.json, line 1, 'made_later.rezise': "
+        "the module 'made_later' has no 'rezise'; near are 'resize'\n"
+    )
+
+
+def test_an_import_is_not_where_another_name_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "made_later.py").write_text("def resize(): return 1")
+    (tmp_path / PROGRAM).write_text(
+        "f = None\nimport made_later as m\ndef f(): return m.resize()\nprint(f())"
+    )
+    plan = {"made_later.resize": KERNEL, "f": KERNEL}
+    assert with_plan(plan, tmp_path, ["program.py"]) == (0, "1\n", "")
 
 
 def test_packages_that_may_be_imported(tmp_path: Path) -> None:

@@ -95,12 +95,13 @@ def test_a_child_counts_on(in_fork: Callable[[Callable[[], Any]], Any]) -> None:
 
 
 def test_as_text() -> None:
-    lines = str(Report([ROW], ["cv2.resize: a list"])).splitlines()
+    lines = str(Report([ROW], ["cv2.resize: a list"], ["'f': no call"])).splitlines()
     assert " ".join(lines[0].split()) == "path device calls migrated fell back moved device host"
     assert lines[1].split() == [
         "app:f/cv2:resize", "CUDA:0", "10", "7", "3", "3.0", "MiB", "0.500", "s", "0.250", "s"
     ]  # fmt: skip
-    assert lines[2:] == ["    2 x too small", "    1 x lost", "still held: cv2.resize: a list"]
+    assert lines[2:4] == ["    2 x too small", "    1 x lost"]
+    assert lines[4:] == ["still held: cv2.resize: a list", "unmatched: 'f': no call"]
     assert str(Report([])).splitlines()[1:] == ["no call that the plan is for"]
 
 
@@ -114,8 +115,8 @@ def test_columns_stand_below_each_other() -> None:
 
 
 def test_as_json() -> None:
-    found = json.loads(Report([ROW], ["held"]).as_json())
-    assert found["still_held"] == ["held"]
+    found = json.loads(Report([ROW], ["held"], ["no call"]).as_json())
+    assert (found["still_held"], found["unmatched"]) == (["held"], ["no call"])
     (row,) = found["rows"]
     assert row["reasons"] == {"too small": 2, "lost": 1}
     assert Row(**row) == ROW
@@ -124,14 +125,14 @@ def test_as_json() -> None:
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 
 
-@given(path=TEXTS, device=TEXTS, reason=TEXTS, held=TEXTS)
+@given(path=TEXTS, device=TEXTS, reason=TEXTS, held=TEXTS, key=TEXTS)
 def test_whatever_is_in_a_path_html_and_json_show_it(
-    path: str, device: str, reason: str, held: str
+    path: str, device: str, reason: str, held: str, key: str
 ) -> None:
-    report = Report([Row(path, device, 2, 1, {reason: 1}, 0, 0.0, 0.0)], [held])
+    report = Report([Row(path, device, 2, 1, {reason: 1}, 0, 0.0, 0.0)], [held], [key])
     page = Cells(report.as_html())
     text = "".join(page.texts)
-    for each in (path, device, f"1 x {reason}", held):
+    for each in (path, device, f"1 x {reason}", held, key):
         assert each in text
     assert page.tags.count("td") == 9
     assert "script" not in page.tags
@@ -144,3 +145,4 @@ def test_html_of_a_malicious_name() -> None:
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;{rows}" in page
     assert "Still held" not in page
+    assert "Unmatched" not in page
