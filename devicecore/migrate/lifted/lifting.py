@@ -205,6 +205,9 @@ class Lifter(PipelineMigrator):
 
     def end_batch(self) -> None:
         """Compute what is still kept somewhere, before memory is used again."""
+        last, self._last = self._last, None  # of a sample that raised an error
+        if last is not None:
+            _put_on_host(last.alive())
         _put_on_host(memory for each in self._kept if (memory := each()) is not None)
         self._kept = []
 

@@ -138,6 +138,7 @@ class Loading:
         with ExitStack() as undo:
             if self._arena is not None:
                 undo.callback(self._arena.drop)
+                undo.callback(self.lifter.end_batch)  # before that
             yield
             undo.pop_all()
 

@@ -259,3 +259,17 @@ class Failing(Pictures):
         if index % 3 == 2 and self.place == "sample":
             raise KeyError(index)
         return small, np.zeros(index if self.place == "collation" else 1)
+
+
+REMEMBERED: list[Any] = []
+
+
+class Remembers(Pictures):
+    """Which has its first image in a global name, and then fails once."""
+
+    def __getitem__(self, index: int) -> Any:
+        REMEMBERED.append(cv2.resize(self.image(index), (16, 12)))
+        if len(REMEMBERED) == 2:
+            raise KeyError(index)
+        remembered = np.array(REMEMBERED[0]) if len(REMEMBERED) > 2 else None
+        return remembered, cv2.flip(REMEMBERED[-1], 1), index

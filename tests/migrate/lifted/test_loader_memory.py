@@ -276,6 +276,31 @@ def test_memory_of_batches_that_fail(place: str) -> None:
     assert sizes[-1] == sizes[2] > 0
 
 
+class Backwards(torch.utils.data.Sampler):  # type: ignore[name-defined,misc] # it has no types
+    """The first pictures, and the last ones afterwards."""
+
+    def __init__(self) -> None:
+        self.orders = iter([[0, 1], [6, 5, 4, 3]])
+
+    def __iter__(self) -> Any:
+        return iter(next(self.orders))
+
+
+def test_arrays_that_are_kept_of_a_batch_that_fails() -> None:
+    dataset = pictures.Remembers()
+    plan = {"cv2.resize": TORCH, "cv2.flip": TORCH}
+    options: Any = {"num_workers": 1, "persistent_workers": True, "sampler": Backwards()}
+    loader = DeviceLoader(dataset, plan, batch_size=2, **options)
+    with pytest.raises(KeyError):
+        list(loader)
+    first = torch.from_numpy(cv2.resize(dataset.image(0), (16, 12)))
+    for remembered, turned, indices in loader:
+        for index, one, other in zip(indices, remembered, turned, strict=True):
+            assert torch.equal(one, first)
+            small = cv2.resize(dataset.image(int(index)), (16, 12))
+            assert torch.equal(other, torch.from_numpy(cv2.flip(small, 1)))
+
+
 def shared(pid: int | None) -> int:
     """Return how many bytes a process has of torch's shared memory."""
     lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
