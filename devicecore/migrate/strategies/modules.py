@@ -8,6 +8,7 @@ device with each call, in a copy of the object: whatever the program changes in 
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
@@ -90,12 +91,11 @@ class ModuleStrategy:
         loosest = max(tree.promises, key=_ORDER.index, default="exact")
         call.promise(cast("Exactness", loosest))
         moved = _Arguments(call, args[1:], kwargs, place, is_converted=tree.converts)
-        before = RandomNumbers()
-        try:
-            return moved.back(original(inside, *moved.args, **moved.kwargs))
-        except Exception:
-            before.put_back()  # the original draws the same ones
-            raise
+        with ExitStack() as undo:
+            undo.callback(RandomNumbers().put_back)  # the original draws the same ones
+            found = moved.back(original(inside, *moved.args, **moved.kwargs))
+            undo.pop_all()
+        return found
 
 
 class _Tree:
