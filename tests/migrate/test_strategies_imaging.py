@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
+from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
-from devicecore.migrate import PipelineMigrator  # noqa: E402 - after torch
+from devicecore.errors import RefusedCallError  # noqa: E402 - after torch
+from devicecore.migrate import PipelineMigrator  # noqa: E402
 from devicecore.migrate.strategies.imaging import pillow  # noqa: E402
 from tests.migrate.comparing import Strategies  # noqa: E402
 
@@ -78,6 +81,31 @@ def test_any_sizes(size: tuple[int, int], wanted: tuple[int, int], kind: int | N
         check(image("L", *size), wanted, kind)
 
 
+@given(
+    st.tuples(st.integers(1, 200), st.integers(1, 200)),
+    st.tuples(st.integers(1, 60), st.integers(1, 60)),
+    st.sampled_from(FILTERS),
+    st.sampled_from((1, 1.0, 1.1, 1.5, 2.0, 3.0)),
+    st.sampled_from(("L", "RGBA")),
+    st.booleans(),
+)
+def test_gaps(
+    size: tuple[int, int],
+    wanted: tuple[int, int],
+    kind: int | None,
+    gap: float,
+    mode: str,
+    is_part: bool,
+) -> None:
+    box = (size[0] * 0.1, 0, size[0] * 0.95, size[1] * 0.9) if is_part else None
+    try:
+        check(image(mode, *size), wanted, kind, box, gap)
+    except RefusedCallError:
+        left, top, right, bottom = box or (0, 0, *size)
+        factors = int((right - left) / wanted[0] / gap), int((bottom - top) / wanted[1] / gap)
+        assert max(factors) > 1 or size == wanted or (right - left, bottom - top) == wanted
+
+
 @pytest.mark.parametrize("kind", FILTERS[1:])
 def test_photographs(kind: int) -> None:
     skimage = pytest.importorskip("skimage.data")
@@ -104,7 +132,10 @@ def test_what_is_left_to_pillow() -> None:
     refuse("the box is", one, (4, 4), box=(-1, 1, 4, 5))
     refuse("the box is", one, (4, 4), box=(1, 1, 4, 32))
     refuse("shrunk in two steps", one, (4, 4), reducing_gap=2.0)
-    refuse("shrunk in two steps", one, (40, 30), reducing_gap=0.5)
+    refuse("the reducing gap is 0.5", one, (40, 30), reducing_gap=0.5)
+    refuse("the reducing gap is nan", one, (40, 30), reducing_gap=float("nan"))
+    refuse("the filter is 1.0", one, (4, 4), 1.0)
+    refuse("the box is", one, (4, 4), box=("1", 1, 4, 5))
     refuse("it is too large", one, (1 << 16, 1 << 16))
     refuse("there are no pixels", Image.new("L", (0, 3)), (4, 4))
 
@@ -135,6 +166,33 @@ def test_a_method_by_its_name(name: str) -> None:
     [row] = migrator.report().rows
     assert (row.path, row.migrated) == ("PIL.Image:Image/resize", 4)
     assert Image.Image.resize is resize
+
+
+def jpeg(width: int, height: int, mode: str) -> Any:
+    """Return an image that is opened, and not read yet: it is shrunk while it is."""
+    file = io.BytesIO()
+    image(mode, width, height).save(file, "jpeg")
+    return Image.open(file)
+
+
+@pytest.mark.parametrize("gap", [None, 1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I", "F", "I;16", "CMYK"])
+def test_thumbnails(mode: str, gap: float | None) -> None:
+    def made(kind: int, width: int, height: int) -> list[Any]:
+        plain = image(mode if mode in BANDS else "L", width, height).convert(mode)
+        images = [plain, jpeg(width, height, mode)] if mode in {"L", "RGB", "CMYK"} else [plain]
+        for one in images:
+            with suppress(ValueError):  # Pillow cannot shrink I;16 in two steps
+                one.thumbnail((19, 23), kind, gap)
+        return images
+
+    cases = list(product(FILTERS[1:], ((300, 40), (40, 300), (19, 200), (61, 67), (90, 5))))
+    expected = [made(kind, *size) for kind, size in cases]
+    with PipelineMigrator({"PIL.Image:Image.resize": PLAN}) as migrator:
+        for (kind, size), others in zip(cases, expected, strict=True):
+            for one, other in zip(made(kind, *size), others, strict=True):
+                assert_same(one, other)
+    assert bool(migrator.report().rows[0].migrated) == (mode in BANDS)
 
 
 SOURCE = """

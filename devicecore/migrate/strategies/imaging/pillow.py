@@ -25,6 +25,7 @@ _NEAREST: Final = 0
 # Colours that are no more than what their opacity allows are the ones to be weighed.
 _WEIGHED_AS: Final = {"L": "L", "RGB": "RGB", "RGBA": "RGBa", "CMYK": "CMYK", "YCbCr": "YCbCr"}
 _MOST_PIXELS: Final = 1 << 30
+_NUMBERS: Final = (int, float)
 
 
 def resize(call: Call, self: Any, size: Any, resample: Any, box: Any, reducing_gap: Any) -> Any:
@@ -34,11 +35,14 @@ def resize(call: Call, self: Any, size: Any, resample: Any, box: Any, reducing_g
     mode: Any = getattr(self, "mode", None)
     call.need(mode in _WEIGHED_AS, f"pixels are {mode}")
     kind = Image.Resampling.BICUBIC if resample is None else resample
-    call.need(kind in _FILTERS or kind == _NEAREST, f"the filter is {resample!r}")
+    is_known = isinstance(kind, int) and (kind in _FILTERS or kind == _NEAREST)
+    call.need(is_known, f"the filter is {resample!r}")
     wanted, area = _geometry(call, self, size, box)
-    gap = 1.0 if reducing_gap is None else float(reducing_gap)
-    shrunk = min((area[2] - area[0]) / wanted[0] / gap, (area[3] - area[1]) / wanted[1] / gap)
-    call.need(reducing_gap is None or 0 < shrunk < 2 <= 2 * gap, "it is shrunk in two steps")
+    if reducing_gap is not None:
+        is_gap = isinstance(reducing_gap, _NUMBERS) and reducing_gap >= 1
+        call.need(is_gap, f"the reducing gap is {reducing_gap!r}")
+        is_reduced = kind != _NEAREST and _is_reduced(self, wanted, box, reducing_gap)
+        call.need(not is_reduced, "it is shrunk in two steps")
     whole = (0.0, 0.0, *map(float, self.size))
     call.need(wanted != self.size or area != whole, "the size is the same")
     call.need((area[2] - area[0], area[3] - area[1]) != wanted, "it is only cut out")
@@ -47,6 +51,7 @@ def resize(call: Call, self: Any, size: Any, resample: Any, box: Any, reducing_g
         call.refuse("this Pillow has other pixels")
     weighed = _WEIGHED_AS[mode] if kind != _NEAREST else mode
     pixels = np.asarray(self if weighed == mode else self.convert(weighed))
+    call.need(pixels.shape[1::-1] == self.size, "its size is another once it is loaded")
     tensor = call.tensor(pixels.reshape(*pixels.shape[:2], -1))
     found = to_array(_resized(call, tensor, wanted, area, int(kind), order))
     result = Image.frombytes(weighed, wanted, found.tobytes())
@@ -69,11 +74,19 @@ def _geometry(
     area = (0.0, 0.0, *map(float, image.size))
     if box is not None:
         call.need(isinstance(box, (tuple, list)) and len(box) == 4, f"the box is {box!r}")
+        call.need(all(isinstance(each, _NUMBERS) for each in box), f"the box is {box!r}")
         # Pillow keeps them in single precision.
         area = tuple(float(np.float32(each)) for each in box)
         call.need(0 <= area[0] < area[2] <= image.width, f"the box is {box!r}")
         call.need(0 <= area[1] < area[3] <= image.height, f"the box is {box!r}")
     return (size[0], size[1]), area
+
+
+def _is_reduced(image: Any, size: tuple[int, int], box: Any, gap: float) -> bool:
+    """Return whether Pillow first shrinks the image by whole numbers: along either axis."""
+    # In double precision, unlike the box that it then weighs.
+    left, top, right, bottom = (0, 0, *image.size) if box is None else box
+    return (right - left) / size[0] / gap >= 2 or (bottom - top) / size[1] / gap >= 2
 
 
 _Order = Callable[[int, int], bool]
