@@ -7,8 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.fork import rearm_after_fork
+from devicecore.migrate.values import arrays_in, is_tensor
+from devicecore.runtime import host_cpu
+from devicecore.transfer import tensors_to_device
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from devicecore.device import Device
 
 
@@ -44,6 +49,37 @@ class Guard:
         return ""
 
 
+def brought_home(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Return a call's result: in a loader's worker with its tensors on the host.
+
+    A worker ends before the process that it sends them to has read its card's memory. Where the
+    program itself has tensors on a device there, that is its own affair.
+
+    Args:
+        result: What was computed.
+        args: What the call was given.
+        kwargs: More of it.
+
+    Raises:
+        DeviceError: A tensor cannot go to the host.
+    """
+    if not is_in_worker() or not any(map(_is_away, arrays_in(result))):
+        return result
+    if any(map(_is_away, arrays_in([*args, *kwargs.values()]))):
+        return result
+    return tensors_to_device(result, host_cpu())
+
+
+def _is_away(value: Any) -> bool:
+    return is_tensor(value) and value.device.type != "cpu"
+
+
+def is_in_worker() -> bool:
+    """Return whether this process is a worker of one of torch's loaders."""
+    loaders: Any = sys.modules.get("torch.utils.data")
+    return loaders is not None and loaders.get_worker_info() is not None
+
+
 def _is_in_bad_fork() -> bool:
     torch: Any = sys.modules.get("torch")
     # What torch asks before it refuses to start CUDA itself.
@@ -56,8 +92,7 @@ def limit_threads() -> None:
     There are as many workers as the machine is meant to have busy, and each one's own pool of
     threads slows the others down; one that was started before a fork can also hang.
     """
-    loaders: Any = sys.modules.get("torch.utils.data")
     cv2: Any = sys.modules.get("cv2")
-    if loaders is not None and loaders.get_worker_info() is not None and cv2 is not None:
+    if cv2 is not None and is_in_worker():
         # Of 1, OpenCV would first wait for its threads to end, and a forked child has none.
         cv2.setNumThreads(0)

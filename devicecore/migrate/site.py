@@ -12,6 +12,7 @@ from attrs import field, frozen
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
+from devicecore.migrate.guard import brought_home
 from devicecore.migrate.random_numbers import RandomNumbers
 from devicecore.migrate.strategy import InputsNotMovedError
 from devicecore.migrate.values import Contents, arrays_in, copied, is_tensor, pixels_among
@@ -159,7 +160,8 @@ class Site:
         if self.strategy.runs_original:
             return self.strategy.compute(device, self.options, original, args, kwargs)
         with self.care.inside_kernels():
-            return self.strategy.compute(device, self.options, original, args, kwargs)
+            result = self.strategy.compute(device, self.options, original, args, kwargs)
+            return brought_home(result, args, kwargs)
 
     def _instead(
         self,

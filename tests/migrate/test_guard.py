@@ -15,11 +15,17 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.ledger import default_ledger  # noqa: E402 - after cv2
+from devicecore.migrate import KeepOnDevice, MigrationStrategy, PassThrough  # noqa: E402
 from devicecore.migrate.guard import Guard  # noqa: E402
+from devicecore.migrate.plan import Options  # noqa: E402
+from devicecore.runtime import host_cpu  # noqa: E402
 from tests.migrate.sites import FakeCard, site  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+OPTIONS = Options()
 
 
 class FakeCuda(FakeCard):
@@ -132,6 +138,60 @@ def test_a_real_worker_computes_with_one_thread_and_ordinary_arrays(
     assert threads.tolist() == [1, 1]
     assert is_plain.all()
     assert found.tolist() == [[1, 1], [2, 2]]
+
+
+class Away(torch.Tensor):  # type: ignore[name-defined,misc] # it has no types
+    """A fake: a tensor that says it is on another device, and can only be moved to the host."""
+
+    values: Any
+
+    @staticmethod
+    def of(values: Any) -> Any:
+        found = torch.Tensor._make_wrapper_subclass(Away, values.shape, device="xpu:0")
+        found.values = values
+        return found
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten._to_copy.default and kwargs["device"].type == "cpu":
+            return args[0].values
+        return cls.of(args[0].values) if func is torch.ops.aten.detach.default else NotImplemented
+
+
+def away(values: Any) -> Any:
+    return {"tensors": [Away.of(values)], "number": 3}
+
+
+class Kept(torch.utils.data.Dataset):  # type: ignore[name-defined,misc] # as above
+    """With samples that a strategy leaves on a device."""
+
+    def __init__(self, *, keeps: bool) -> None:
+        self.strategy = MigrationStrategy(
+            away, output_processor=KeepOnDevice() if keeps else PassThrough()
+        )
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        one = site(lambda x: self.strategy.compute(host_cpu(), OPTIONS, len, (x,), {}))
+        found = one.call(len, (torch.full((2,), float(index)),), {})
+        return type(found["tensors"][0]) is torch.Tensor, found
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_results_that_stay_on_a_device_leave_no_worker(how: str, keeps: bool) -> None:
+    if how not in torch.multiprocessing.get_all_start_methods():
+        pytest.skip("nothing forks here")
+    dataset = Kept(keeps=keeps)
+    assert dataset[1][1]["tensors"][0].device.type == "xpu"  # in the process itself
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=2, num_workers=1, multiprocessing_context=how
+    )
+    [(is_plain, found)] = loader
+    assert is_plain.all()
+    assert found["tensors"][0].tolist() == [[0, 0], [1, 1]]
 
 
 FORKS = """

@@ -68,6 +68,12 @@ def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     return drawn(original, args, kwargs)
 
 
+def _seeded(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from devicecore.migrate.lazy.drawing import seeded
+
+    return seeded(original, args, kwargs)
+
+
 _OWN: Mapping[str, Handler] = {
     "numpy.ascontiguousarray": _contiguous,
     "torch.from_numpy": _as_tensor,
@@ -75,9 +81,11 @@ _OWN: Mapping[str, Handler] = {
     "torch.tensor": _as_tensor,
     "cv2.CLAHE.apply": _equalized,
     "PIL.Image.fromarray": by_host,
+    "cv2.kmeans": _drawn,
     "cv2.randShuffle": _drawn,
     "cv2.randn": _drawn,
     "cv2.randu": _drawn,
+    "cv2.setRNGSeed": _seeded,
 }
 
 

@@ -43,7 +43,7 @@ class Recording:
     Attributes:
         calls: How many calls were recorded.
         device: Where the frame is computed; None where it is only recorded.
-        drawn: What OpenCV's own random numbers were.
+        drawn: What OpenCV's own random numbers were, and what has drawn them.
         is_over: Whether it has ended, so that no more calls are recorded.
         options: What the plan says of the frame.
         owner: Whose frame it is.
@@ -60,7 +60,7 @@ class Recording:
         count: int = 1,
     ) -> None:
         self.calls: int = 0
-        self.drawn: list[Array] = []
+        self.drawn: list[tuple[str, Any]] = []
         self.is_over: bool = False
         self.device: Device | None = device
         self.options: Options | None = options

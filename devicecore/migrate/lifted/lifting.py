@@ -10,6 +10,7 @@ import gc
 import logging
 import time
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
@@ -18,6 +19,7 @@ from devicecore.cv.plan import PROMISES
 from devicecore.errors import RefusedCallError
 from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host, current
+from devicecore.migrate.lazy.drawing import AGAIN
 from devicecore.migrate.lazy.nodes import on_host
 from devicecore.migrate.lazy.recording import Recording
 from devicecore.migrate.lazy.results import returned
@@ -173,7 +175,11 @@ class Lifter(PipelineMigrator):
             OPEN.discard(recording)
             RECORDING.reset(token)
         saved.put_back()
-        found = load(index)  # outside of all samples, so by the originals
+        before = AGAIN.set(deque(recording.drawn))
+        try:
+            found = load(index)  # outside of all samples, so by the originals
+        finally:
+            AGAIN.reset(before)
         self._samples.fell_back(0.0, reason)
         self._refused += 1
         if self._refused < _MOST_REFUSED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -154,11 +154,14 @@ def _collated(kind: type, samples: Sequence[Any], **how: Any) -> Any:
 
 
 def _node(sample: Any) -> Node:
-    if type(sample) is Value:
-        return sample.node
-    return source(sample.detach().numpy() if isinstance(sample, torch.Tensor) else sample)
+    if type(sample) is not Value:
+        return source(torch.as_tensor(sample).detach().numpy())  # its errors are torch's
+    if sample.runs_backwards:
+        torch.as_tensor(_BACKWARDS)  # torch's own error
+    return sample.node
 
 
+_BACKWARDS: Final = np.zeros(2)[::-1]
 _COLLATIONS: dict[Any, Any] = {
     **default_collate_fn_map,
     **{kind: partial(_collated, kind) for kind in (Value, np.ndarray, torch.Tensor)},

@@ -24,9 +24,12 @@ class Value:
 
     Attributes:
         node: How it is computed.
+        runs_backwards: Whether the array runs backwards through memory along an axis, of which
+            torch makes no tensor.
     """
 
     node: Node = field(eq=False)
+    runs_backwards: bool = False
 
 
 @frozen
@@ -66,7 +69,7 @@ def _packed(nodes: list[Node], value: Any) -> Any:
     if array.is_on_host:
         return ORDINARY[type(value)](value)
     nodes.append(array.node)
-    return Value(nodes[-1])
+    return Value(nodes[-1], array.is_view and min(array.strides) < 0)
 
 
 def walked(batch: Any, replace: Callable[[Any], Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from attrs import field, frozen
 
 from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
+from devicecore.migrate.guard import is_in_worker
 from devicecore.migrate.processors import ToNumpy
 from devicecore.migrate.strategy import MoveInputStrategy, require_promise
 from devicecore.migrate.values import arrays_in, is_tensor
@@ -275,7 +276,7 @@ class MovedStrategy:
         call.need(kwargs.get("out") is None, "the result is to be written into an argument")
         told = self.makes_new and any(map(_is_device, (*args, *kwargs.values())))
         call.need(not told, "it is told where its result is to be")
-        call.need(self.in_workers or not _is_in_worker(), "a worker's results lie in shared memory")
+        call.need(self.in_workers or not is_in_worker(), "a worker's results lie in shared memory")
         call.promise(self.promise)
         return MoveInputStrategy().compute(device, options, original, args, kwargs)
 
@@ -283,8 +284,3 @@ class MovedStrategy:
 def _is_device(value: Any) -> bool:
     torch: Any = sys.modules["torch"]
     return isinstance(value, (str, torch.device))
-
-
-def _is_in_worker() -> bool:
-    data: Any = sys.modules.get("torch.utils.data")
-    return data is not None and data.get_worker_info() is not None

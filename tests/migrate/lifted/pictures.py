@@ -139,6 +139,41 @@ class Refused(Pictures):
         return found
 
 
+class Drawn(Pictures):
+    """With OpenCV's own random numbers, and frames that give arrays to code that takes none."""
+
+    def __init__(self, *, seeds: bool = False) -> None:
+        super().__init__()
+        self.seeds = seeds
+
+    def __getitem__(self, index: int) -> Any:
+        opencv: Any = cv2  # its types leave numbers out
+        noise = opencv.randn(np.zeros(4, np.float32), 0, 1)
+        if self.seeds:
+            cv2.setRNGSeed(index)
+        few = opencv.randu((0.0, 0.0), 0, 9)
+        order = cv2.randShuffle(np.arange(9, dtype=np.int32))
+        found = prepared(self.image(index))
+        points = np.arange(24, dtype=np.float32).reshape(12, 2)
+        how = (cv2.TERM_CRITERIA_MAX_ITER, 1, 0.0)
+        labels = opencv.kmeans(points, 3, None, how, 1, cv2.KMEANS_RANDOM_CENTERS)[1]
+        if index in {1, 4}:
+            memoryview(found)
+        return found, noise, few, order, labels
+
+
+class Backwards(Pictures):
+    """With an image that ends with a view of which torch makes no tensor."""
+
+    def __init__(self, place: Any) -> None:
+        super().__init__()
+        self.place = place
+
+    def __getitem__(self, index: int) -> Any:
+        found = cv2.resize(self.image(index), (32, 24))[self.place]
+        return {"label": index, "image": [found]}
+
+
 class Wrong(Pictures):
     """With an error of the program's own."""
 

@@ -85,8 +85,9 @@ def _geometry(
 def _is_reduced(image: Any, size: tuple[int, int], box: Any, gap: float) -> bool:
     """Return whether Pillow first shrinks the image by whole numbers: along either axis."""
     # In double precision, unlike the box that it then weighs.
-    left, top, right, bottom = (0, 0, *image.size) if box is None else box
-    return (right - left) / size[0] / gap >= 2 or (bottom - top) / size[1] / gap >= 2
+    area: tuple[float, ...] = (0, 0, *image.size) if box is None else box
+    scales = (area[2] - area[0]) / size[0], (area[3] - area[1]) / size[1]
+    return any(scale / gap >= 2 for scale in scales)
 
 
 _Order = Callable[[int, int], bool]
