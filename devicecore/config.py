@@ -29,6 +29,14 @@ _VISIBILITY = (
     "VK_DRIVER_FILES",
 )
 
+# Programs that start others with devices hidden, or whose processes outlive a change of a variable.
+_HOST_PROGRAMS = {
+    "RAY_RAYLET_PID": "Ray",
+    "RAY_JOB_ID": "Ray",
+    "SLURM_JOB_ID": "SLURM",
+    "JPY_PARENT_PID": "Jupyter",
+}
+
 _CACHE_MIB = 4096
 _SECRET = ("TOKEN", "SECRET", "PASS", "KEY", "CREDENTIAL", "AUTH", "COOKIE", "DSN")
 _SHORTEST_SECRET = 6  # a shorter value, such as "1", stands in other texts too
@@ -49,6 +57,8 @@ class Config:
             (``DEVICECORE_PROBE_TIMEOUT``).
         migrates: Whether `PipelineMigrator` does anything (``DEVICECORE_MIGRATE``).
         visible: The variables that hide devices from their drivers, where set.
+        host_program: What runs this process and may have hidden devices from it: ``"Ray"``,
+            ``"SLURM"`` or ``"Jupyter"``; empty if it is none of these.
         library_path: Folders that the dynamic loader searches first.
     """
 
@@ -59,6 +69,7 @@ class Config:
     probe_timeout_s: float | None
     migrates: bool
     visible: Mapping[str, str]
+    host_program: str
     library_path: tuple[str, ...]
 
 
@@ -77,6 +88,9 @@ def load() -> Config:
         probe_timeout_s=_seconds(environment.get("DEVICECORE_PROBE_TIMEOUT", "")),
         migrates=_switch("DEVICECORE_MIGRATE", environment.get("DEVICECORE_MIGRATE", "")),
         visible={name: environment[name] for name in _VISIBILITY if name in environment},
+        host_program=next(
+            (_HOST_PROGRAMS[name] for name in _HOST_PROGRAMS if name in environment), ""
+        ),
         library_path=tuple(
             filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)),
         ),

@@ -10,7 +10,7 @@ from devicecore.device_factory import default_registry
 from devicecore.device_mgr import DeviceMgr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from typing import TextIO
 
     from devicecore.device import Device
@@ -29,10 +29,11 @@ def print_devices(out: TextIO) -> None:
         for framework, answer in candidate.liveness.frameworks.items()
         if not answer.is_live
     ]
+    served = {candidate.registration.device_type for candidate in candidates if candidate.chosen}
     others = [
         (candidate.registration.device_type, candidate.liveness.state, candidate.liveness)
         for candidate in candidates
-        if not candidate.chosen and not _is_a_spare(candidate)
+        if not candidate.chosen and not _is_a_spare(candidate, served)
     ]
     for title, entries in (("partly live", partly), ("not live", others)):
         if not entries:
@@ -107,7 +108,9 @@ def _row(device: Device) -> tuple[str, ...]:
     )
 
 
-def _is_a_spare(candidate: Candidate) -> bool:
-    """Return whether it only waits, for another device or to take over; nothing is wrong."""
-    waits = candidate.registration.after_class is not None and not candidate.liveness.is_live
-    return waits or candidate.liveness.state == "shadowed"
+def _is_a_spare(candidate: Candidate, served: Collection[str]) -> bool:
+    """Return whether nothing is wrong: it waits for another device, or is not needed beside one."""
+    registration, liveness = candidate.registration, candidate.liveness
+    waits = registration.after_class is not None and not liveness.is_live
+    is_served = registration.device_type in served
+    return waits or (is_served and liveness.state in ("shadowed", "missing", "absent"))

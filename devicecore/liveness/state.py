@@ -72,9 +72,10 @@ class Liveness:
         state: ``live``: works. ``untried``: may work, nothing was run. ``absent``: this machine has
             no such hardware. ``missing``: the hardware is there or cannot be told, a package or
             driver is not. ``broken``: all is there and it does not work. ``excluded``: the user
-            left it out. ``shadowed``: works, and another factory of its type goes first.
-            ``timed_out``: the probe was stopped. ``version_mismatch``: the plug-in wants another
-            devicecore or another ONNX Runtime.
+            left it out, or a variable such as ``CUDA_VISIBLE_DEVICES`` hides it. ``shadowed``:
+            something else goes first: another factory of its type, or a file of the program that
+            has the name of its framework. ``timed_out``: the probe was stopped.
+            ``version_mismatch``: the plug-in wants another devicecore or another ONNX Runtime.
         evidence: ``metadata``: files were read. ``opened``: a runtime answered. ``ran``: something
             was computed, and was right.
         reason: Why, in one line.

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from devicecore import config
-from devicecore.liveness import PhysicalDevice
-from devicecore_factories import _hardware
+from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore_factories import _hardware, _visibility
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,17 +29,30 @@ def is_here() -> bool | None:
     return None if cards is None else bool(cards)
 
 
+def hidden() -> Liveness | None:
+    """Return what hides all cards from HIP in this process; None if nothing is known to."""
+    _, hider = _shown()
+    return _visibility.hides(hider, TITLE) if hider else None
+
+
 def cards() -> list[PhysicalDevice]:
     """Return the cards that HIP shows to this process, in its order."""
+    found, _ = _shown()
+    return [evolve(card, index=index) for index, card in enumerate(found)]
+
+
+def _shown() -> tuple[list[PhysicalDevice], str]:
+    """Return the cards that the variables let through, and the variable that hides the last."""
     folders = sorted((_hardware.ROOT / _NODES).glob("[0-9]*"), key=lambda node: int(node.name))
     nodes = [(folder, _properties(folder / "properties")) for folder in folders]
     found = [_card(folder, facts) for folder, facts in nodes if facts.get("simd_count")]
-    visible = config.load().visible
+    hider = ""
     for names in _VARIABLES:
-        chosen = next((visible[name] for name in names if name in visible), None)
-        if chosen is not None:
-            found = _chosen(found, chosen)
-    return [evolve(card, index=index) for index, card in enumerate(found)]
+        name = next((name for name in names if _visibility.value_of(name) is not None), "")
+        if name and found:
+            found = _chosen(found, _visibility.value_of(name) or "")
+            hider = "" if found else name
+    return found, hider
 
 
 def _card(folder: Path, facts: Mapping[str, int]) -> PhysicalDevice:

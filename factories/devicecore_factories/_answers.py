@@ -66,24 +66,6 @@ def live_frameworks(card: PhysicalDevice, frameworks: Iterable[str]) -> tuple[st
     return tuple(each for each in frameworks if _why(each) not in card.details)
 
 
-def without_hardware(answer: Liveness, title: str) -> Liveness:
-    """Return *answer* as it is on a machine without such hardware: nothing need be installed.
-
-    What is installed and broken stays so.
-    """
-    frameworks = {name: _and_none(each, title) for name, each in answer.frameworks.items()}
-    if answer.state == "missing":
-        return Liveness("absent", reason=f"there is no {title} here", frameworks=frameworks)
-    return evolve(_and_none(answer, title), frameworks=frameworks)
-
-
-def _and_none(answer: Liveness, title: str) -> Liveness:
-    if answer.state not in {"missing", "broken"}:
-        return answer
-    fix = answer.fix if answer.state == "broken" else ""
-    return evolve(answer, reason=f"{answer.reason}; and there is no {title} here", fix=fix)
-
-
 def _why(framework: str) -> str:
     """Return the key under which a card's details say why *framework* does not work on it."""
     return f"why_not_{framework}"

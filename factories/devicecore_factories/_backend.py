@@ -24,8 +24,8 @@ _SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 class BackendFactory(DeviceFactory):
     """Looks first, tries only what looks right, and makes a device for each card that was seen.
 
-    What a framework lacks is told even where there is no card: whoever installed the wrong package
-    learns it. The devices as such are then ``absent``.
+    Without the hardware nothing else is looked at: no package and no driver would help. The same
+    holds for hardware that a variable hides.
 
     Attributes:
         hardware: What the cards are called, for a person.
@@ -39,10 +39,12 @@ class BackendFactory(DeviceFactory):
         if not self.exists_here():
             systems = " and ".join(_SYSTEMS[system] for system in self.systems)
             return Liveness("absent", reason=f"{self.device_type} exists on {systems} only")
+        if self.is_here() is False:
+            return Liveness("absent", reason=f"there is no {self.hardware} here")
+        if (hidden := self.hidden()) is not None:
+            return hidden
         asked = self.frameworks if framework is None else (framework,)
         found = _answers.of_frameworks({name: self._answer(name, deep=deep) for name in asked})
-        if self.is_here() is False:
-            found = _answers.without_hardware(found, self.hardware)
         return found if framework is None else found.frameworks[framework]
 
     def _answer(self, framework: str, *, deep: bool) -> Liveness:
@@ -65,6 +67,10 @@ class BackendFactory(DeviceFactory):
 
     def is_here(self) -> bool | None:
         """Return whether this machine has such hardware; None where that cannot be told."""
+        return None
+
+    def hidden(self) -> Liveness | None:
+        """Return what hides all such hardware from this process; None if nothing is known to."""
         return None
 
     @abstractmethod

@@ -75,6 +75,27 @@ def physical_id(address: str) -> str | None:
     return next(uuids, address)
 
 
+def cpu_maker() -> str:
+    """Return what the processor says of its maker, such as ``"GenuineIntel"``; empty if nothing."""
+    lines = _text(ROOT / "proc/cpuinfo").splitlines()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id"))
+    return next(named, "")
+
+
+def has_gpu() -> bool | None:
+    """Return whether this machine has any GPU; None where that cannot be told.
+
+    The controllers that servers have for a console, and those of virtual machines, are none.
+    """
+    if any(map(exists, ("dev/dri/renderD*", "dev/nvidia[0-9]*", "dev/nvhost-gpu", "dev/nvgpu"))):
+        return True
+    if exists("dev/dxg"):
+        return None
+    by_maker = [pci_cards(maker, accelerators=True) for maker in (NVIDIA, AMD)]
+    by_maker.append(pci_cards(INTEL))
+    return None if None in by_maker else any(by_maker)
+
+
 def exists(pattern: str) -> bool:
     """Return whether there is a file like *pattern*, such as ``"dev/nvidia[0-9]*"``."""
     return any(ROOT.glob(pattern))

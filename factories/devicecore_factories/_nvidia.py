@@ -12,12 +12,13 @@ import sys
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore_factories import _hardware
+from devicecore_factories import _hardware, _visibility
 
 TITLE = "NVIDIA GPU"
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _TIMEOUT_S = 20.0
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NO_DEVICE, _STUB, _MISMATCH = 100, 34, 803  # CUresult
 _MAJOR, _MINOR = 75, 76  # CUdevice_attribute
 
@@ -31,6 +32,19 @@ def is_here() -> bool | None:
         return None
     cards = _hardware.pci_cards(_hardware.NVIDIA)
     return None if cards is None else bool(cards)
+
+
+def hidden() -> Liveness | None:
+    """Return what hides all cards from CUDA in this process; None if nothing is known to."""
+    value = _visibility.value_of(_VISIBLE)
+    if value is None:
+        return None
+    nodes = len(list((_hardware.ROOT / "dev").glob("nvidia[0-9]*")))
+    folders = (_hardware.ROOT / "proc/driver/nvidia/gpus").glob("*")
+    uuids = [_hardware.physical_id(folder.name) or "" for folder in folders]
+    if _visibility.shown_by_cuda(value, nodes or None, [u for u in uuids if u.startswith("GPU-")]):
+        return None
+    return _visibility.hides(_VISIBLE, TITLE)
 
 
 def driver_metadata() -> Liveness:
@@ -123,7 +137,7 @@ class CudaDriver:
         self._cuda.cuGetErrorString(code, ctypes.byref(said))
         reason = f"NVIDIA's driver: {(said.value or b'error').decode(errors='replace')} ({code})"
         if code == _NO_DEVICE:
-            return NotLiveError("CUDA", "absent", reason)
+            return NotLiveError("CUDA", "absent", _visibility.because_of(reason, _VISIBLE))
         if code == _STUB:
             return NotLiveError("CUDA", "missing", reason, "install NVIDIA's driver")
         return NotLiveError("CUDA", "broken", reason, "restart" if code == _MISMATCH else "")

@@ -49,6 +49,9 @@ class CudaFactory(BackendFactory):
     def is_here(self) -> bool | None:
         return _nvidia.is_here()
 
+    def hidden(self) -> Liveness | None:
+        return _nvidia.hidden()
+
     def runs_here(self, framework: str | None) -> bool:
         torch: Any = sys.modules.get("torch") if framework != "onnx" else None
         return torch is not None and bool(torch.version.cuda and torch.cuda.is_initialized())

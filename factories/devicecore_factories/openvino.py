@@ -8,7 +8,7 @@ from attrs import evolve
 
 from devicecore.liveness import PhysicalDevice
 from devicecore.names import DeviceName
-from devicecore.ort import SessionSpec, probe_provider
+from devicecore.ort import SessionSpec, probe_provider, provider_library
 from devicecore_factories import _answers, _hardware
 from devicecore_factories._backend import BackendFactory, facts_of
 from devicecore_factories._session_device import SessionDevice
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _PROVIDER = "OpenVINOExecutionProvider"
 _PLUGIN = Offer(_PROVIDER, plugin=True)
 _BUILT_IN = Offer(_PROVIDER)
+_MAKER = "GenuineIntel"
 _KINDS = ("GPU", "NPU", "CPU")
 
 
@@ -43,6 +44,13 @@ class OpenVINOPluginFactory(BackendFactory):
     frameworks = ("onnx",)
     hardware = "hardware of Intel"
     probe_timeout_s = 60.0  # on a GPU or NPU its compiler runs for seconds, even for a small model
+
+    def is_here(self) -> bool | None:
+        maker = _hardware.cpu_maker()
+        cards = _hardware.pci_cards(_hardware.INTEL, accelerators=True)
+        if maker == _MAKER or cards:
+            return True
+        return False if maker and cards is not None else None
 
     def look(self, framework: str) -> Liveness:
         return look_at([_PLUGIN])
@@ -68,8 +76,14 @@ class OpenVINOInTreeFactory(OpenVINOPluginFactory):
 
     priority = 188
 
+    def is_here(self) -> bool | None:
+        """Return None where such a build is installed: its CPU part runs on every processor."""
+        return None if provider_library(_PROVIDER) else super().is_here()
+
     def look(self, framework: str) -> Liveness:
-        return look_at([_BUILT_IN])
+        seen = look_at([_BUILT_IN])
+        # The plug-in replaces no other build, so it is what is proposed, by its own factory.
+        return evolve(seen, fix="") if seen.state == "missing" else seen
 
     def try_out(self, framework: str) -> Liveness:
         tried = [(kind, probe_provider(_session(kind))) for kind in _KINDS]

@@ -45,6 +45,9 @@ class RocmFactory(BackendFactory):
     def is_here(self) -> bool | None:
         return _amd.is_here()
 
+    def hidden(self) -> Liveness | None:
+        return _amd.hidden()
+
     def runs_here(self, framework: str | None) -> bool:
         torch: Any = sys.modules.get("torch") if framework != "onnx" else None
         return torch is not None and bool(torch.version.hip and torch.cuda.is_initialized())

@@ -48,6 +48,9 @@ class TensorRTFactory(BackendFactory):
     def is_here(self) -> bool | None:
         return _nvidia.is_here()
 
+    def hidden(self) -> Liveness | None:
+        return _nvidia.hidden()
+
     def list_physical_devices(self) -> Sequence[PhysicalDevice]:
         return [evolve(card, device_type="TENSORRT") for card in _nvidia.cards_from_child()]
 

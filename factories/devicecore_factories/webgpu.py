@@ -8,6 +8,7 @@ from attrs import evolve
 
 from devicecore import config
 from devicecore.liveness import Liveness
+from devicecore_factories import _hardware
 from devicecore_factories._backend import BackendFactory, facts_of
 from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._session_probe import (
@@ -37,6 +38,9 @@ class WebGPUFactory(BackendFactory):
     probe_timeout_s = 30.0  # shaders are compiled at the first run, in software quite slowly
     adapter: ClassVar[str] = "GPU"
 
+    def is_here(self) -> bool | None:
+        return _hardware.has_gpu()
+
     def look(self, framework: str) -> Liveness:
         return look_at([_OFFER])
 
@@ -54,12 +58,11 @@ class SoftwareWebGPUFactory(WebGPUFactory):
     priority = 40
     adapter = "CPU"
 
-    def look(self, framework: str) -> Liveness:
-        seen = super().look(framework)
-        if seen.state == "untried" and config.load().visible.get(_ALLOW_SOFTWARE) != "1":
-            return Liveness(
-                "missing",
-                reason="the plug-in takes an adapter in software only if it is told to",
-                fix=f"{_ALLOW_SOFTWARE}=1, with the Vulkan driver of SwiftShader",
-            )
-        return seen
+    def is_here(self) -> bool | None:
+        return None
+
+    def hidden(self) -> Liveness | None:
+        if config.load().visible.get(_ALLOW_SOFTWARE) == "1":
+            return None
+        reason = f"an adapter in software, for tests, is taken only where {_ALLOW_SOFTWARE}=1"
+        return Liveness("absent", reason=reason)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import PhysicalDevice
-from devicecore_factories import _hardware
+from devicecore_factories import _hardware, _visibility
 from devicecore_factories._backend import BackendFactory
 from devicecore_factories._torch_device import TorchDevice
 from devicecore_factories._torch_probe import torch_cards, torch_metadata, try_torch
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from devicecore.device_factory import DeviceOptions
     from devicecore.liveness import Liveness
 
+_SELECTOR, _MASK = "ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK"
 _DRIVER = "install Intel's driver for computing (Level Zero), and join the group render"
 
 
@@ -35,6 +36,15 @@ class XpuFactory(BackendFactory):
     def is_here(self) -> bool | None:
         cards = _hardware.pci_cards(_hardware.INTEL)
         return None if cards is None else bool(cards)
+
+    def hidden(self) -> Liveness | None:
+        cards = _hardware.pci_cards(_hardware.INTEL)
+        if not cards:
+            return None
+        values = (_visibility.value_of(_SELECTOR), _visibility.value_of(_MASK))
+        shown = _visibility.shown_by_level_zero(*values, len(cards))
+        hiders = [name for name, shows in zip((_SELECTOR, _MASK), shown, strict=True) if not shows]
+        return _visibility.hides(hiders[0], self.hardware) if hiders else None
 
     def runs_here(self, framework: str | None) -> bool:
         torch: Any = sys.modules.get("torch")
@@ -73,7 +83,8 @@ class XpuFactory(BackendFactory):
 
         cards = torch_cards("XPU", module, known)
         if not cards:
-            raise NotLiveError("XPU", "missing", "torch shows no Intel GPU", _DRIVER)
+            reason = _visibility.because_of("torch shows no Intel GPU", _SELECTOR, _MASK)
+            raise NotLiveError("XPU", "missing", reason, _DRIVER)
         return cards
 
     def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:

@@ -81,8 +81,8 @@ def test_devices_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(["devices", "--json"], capsys)
     data = json.loads(out)
     assert code == 0
-    cpu = next(entry for entry in data["devices"] if entry["device_class"] == "CPU")
-    assert cpu["name"] == "/job:localhost/replica:0/task:0/device:CPU:0"
+    names = [entry["name"] for entry in data["devices"] if entry["device_class"] == "CPU"]
+    assert "/job:localhost/replica:0/task:0/device:CPU:0" in names
     assert {entry["device_type"] for entry in data["candidates"]} >= {"CPU", "CUDA", "MPS"}
 
 

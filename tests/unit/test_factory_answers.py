@@ -62,28 +62,6 @@ def test_what_two_frameworks_know_of_a_card_is_joined() -> None:
     assert _answers.live_frameworks(card, ("torch", "onnx")) == ("onnx",)
 
 
-def test_without_hardware_nothing_need_be_installed() -> None:
-    seen = _answers.of_frameworks({"torch": MISSING, "onnx": MISSING})
-    answer = _answers.without_hardware(seen, "NVIDIA GPU")
-    assert (answer.state, answer.reason, answer.fix) == (
-        "absent",
-        "there is no NVIDIA GPU here",
-        "",
-    )
-    assert answer.of("torch").state == "missing"
-    assert answer.of("torch").reason == "no such package; and there is no NVIDIA GPU here"
-    assert answer.of("torch").fix == ""
-
-
-def test_without_hardware_what_is_broken_stays_broken() -> None:
-    seen = _answers.of_frameworks({"torch": MISSING, "onnx": BROKEN})
-    answer = _answers.without_hardware(seen, "NVIDIA GPU")
-    assert (answer.state, answer.fix) == ("broken", BROKEN.fix)
-    assert answer.reason == (
-        f"for torch: {MISSING.reason}; for onnx: {BROKEN.reason}; and there is no NVIDIA GPU here"
-    )
-
-
 def test_an_error_keeps_its_state_if_a_probe_has_it() -> None:
     assert _answers.not_live(NotLiveError("X", "absent", "none")).state == "absent"
     answer = _answers.not_live(NotLiveError("X", "on fire", "smoke", "water"))

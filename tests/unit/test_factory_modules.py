@@ -81,7 +81,7 @@ def test_every_answer_says_why_in_one_line(entry: Registration) -> None:
     answer = factory.probe()
     each: list[Liveness] = [answer, *map(answer.of, factory.frameworks)]
     for found in each:
-        assert found.state in {"live", "untried", "absent", "missing", "broken"}
+        assert found.state in {"live", "untried", "absent", "missing", "broken", "excluded"}
         assert found.reason
         assert "\n" not in found.reason + found.fix
     for framework in factory.frameworks:

@@ -19,6 +19,7 @@ from devicecore.names import DeviceName
 from devicecore.optional import installed
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
 from devicecore.ort.tiny_model import INPUT, INPUT_VALUES, OUTPUT, expected_values, tiny_model
+from devicecore_factories import _hardware
 from devicecore_factories._session_device import SessionDevice
 from devicecore_factories.openvino import OpenVINOPluginFactory
 from devicecore_factories.webgpu import SoftwareWebGPUFactory, WebGPUFactory
@@ -85,8 +86,10 @@ def test_openvino_on_another_processor_is_absent_and_says_whose_it_is() -> None:
     if processor_of_intel():
         pytest.skip("this is hardware of Intel")
     found = probed(OpenVINOPluginFactory)
-    assert (found.state, found.evidence) == ("absent", "opened")
-    assert found.reason.startswith("registered, but it offers no device for the hardware here: CPU")
+    if OpenVINOPluginFactory().is_here() is not False:
+        pytest.skip("it cannot be told whose hardware this is")
+    assert (found.state, found.evidence) == ("absent", "metadata")
+    assert found.reason == "there is no hardware of Intel here"
     assert found.of("onnx").state == "absent"
 
 
@@ -100,7 +103,7 @@ def test_webgpu_without_an_adapter_is_registered_and_not_live() -> None:
     if found.is_live:
         pytest.skip("this machine has a WebGPU adapter")
     assert found.state in {"absent", "broken"}
-    assert found.evidence == "opened"
+    assert found.evidence == ("metadata" if _hardware.has_gpu() is False else "opened")
     assert found.reason
 
 
@@ -109,8 +112,8 @@ def test_an_adapter_in_software_must_be_asked_for(monkeypatch: pytest.MonkeyPatc
         pytest.skip("onnxruntime-ep-webgpu is not installed")
     monkeypatch.delenv(SOFTWARE, raising=False)
     found = SoftwareWebGPUFactory().probe(deep=True)
-    assert found.state == "missing"
-    assert f"{SOFTWARE}=1" in found.fix
+    assert (found.state, found.fix) == ("absent", "")
+    assert f"{SOFTWARE}=1" in found.reason
 
 
 def test_an_adapter_in_software_without_vulkan_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
