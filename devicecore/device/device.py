@@ -20,7 +20,7 @@ from devicecore.errors import (
 )
 from devicecore.fork import rearm_after_fork
 from devicecore.kernels import Kernel, default_kernels
-from devicecore.names import DeviceName
+from devicecore.names import DeviceName, canonical_torch_device
 from devicecore.optional import require
 from devicecore.resources import OpSegment, ResourceMgr
 
@@ -46,7 +46,7 @@ class Device:
         memory_limit: Memory that may be used on it, in bytes; 0 where unknown.
         locality: Where it sits in the machine.
         frameworks: What it is live for: ``"torch"``, ``"onnx"``.
-        torch_device: Its name for torch, such as ``"cuda:1"``, or None.
+        torch_device: Its name for torch, such as ``"cuda:1"``, or None; kept as tensors say it.
         memory: The name of the device in whose memory its arguments lie, if that is another one.
         session: How ONNX Runtime opens a session on it, or None.
         threads: How many asynchronous calls may run at once; None for one per usable CPU.
@@ -99,7 +99,7 @@ class Device:
             description=description,
         )
         self.frameworks: frozenset[str] = frozenset(frameworks)
-        self.torch_device = torch_device
+        self.torch_device = torch_device and canonical_torch_device(torch_device)
         self.memory = memory
         self.session = session
         self.priority = priority

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from devicecore.names import canonical_torch_device
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 ANYWHERE = ""
 HOST = "cpu"
 _CONTAINERS = (list, tuple, dict)
+_TORCH_NAMES = {"hip": "cuda"}  # torch calls AMD's cards so
 
 
 def _torch(tensor: Any) -> str:
@@ -23,11 +26,13 @@ def _torch(tensor: Any) -> str:
 
 def _ort(value: Any) -> str:
     name = value.device_name()
-    return (
-        HOST
-        if name == "cpu"
-        else f"{name}:{value.device_id() if hasattr(value, 'device_id') else 0}"
-    )
+    if name == HOST:
+        return HOST
+    name = _TORCH_NAMES.get(name, name)
+    try:
+        return f"{name}:{value.__dlpack_device__()[1]}"
+    except (AttributeError, RuntimeError):  # builds without DLPack, and WebGPU's buffers
+        return f"{name}:0"
 
 
 def _host(_: Any) -> str:
@@ -73,7 +78,7 @@ def reads(device: Device, where: str | None) -> bool:
         return True
     if where == HOST:
         return device.reads_host_memory
-    return where is not None and device.memory_device.torch_device == where
+    return where is not None and device.memory_device.torch_device == canonical_torch_device(where)
 
 
 def _learn(kind: type) -> Callable[[Any], str] | None:

@@ -2,6 +2,7 @@
 
 from devicecore.names.device_name import DeviceName
 from devicecore.names.spelling import spelled
+from devicecore.names.torch_device import canonical_torch_device
 from devicecore.names.types import (
     DEVICE_CLASSES,
     DEVICE_TYPES,
@@ -14,6 +15,7 @@ __all__ = [
     "DEVICE_TYPES",
     "PROVIDER_TYPES",
     "DeviceName",
+    "canonical_torch_device",
     "canonical_type",
     "spelled",
 ]

@@ -69,6 +69,7 @@ ELEMENT_TYPES: dict[str, ElementType] = {
     "tensor(int2)": ElementType("int2", 26, in_numpy=False, per_byte=4),
 }
 
+_TORCH_NAMES = {"hip": "cuda"}  # torch calls AMD's cards so
 _SHARE_A_BYTE = frozenset(each.name for each in ELEMENT_TYPES.values() if each.per_byte > 1)
 
 
@@ -129,7 +130,7 @@ def describe(value: Any) -> Described | None:
     if isinstance(value, _class_in("onnxruntime", "OrtValue")) and value.is_tensor():
         element, memory = ELEMENT_TYPES.get(value.data_type()), value.device_name()
         if memory != "cpu":
-            memory = f"{memory}:{_index_of(value)}"
+            memory = f"{_TORCH_NAMES.get(memory, memory)}:{_index_of(value)}"
         name = element.name if element else value.data_type()
         return Described("ort", name, tuple(value.shape()), memory)
     return None

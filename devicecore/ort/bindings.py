@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 HOST = "cpu"
 
-# Providers whose tensors lie in a card's memory that torch and ONNX Runtime both call "cuda".
-_ON_CUDA = frozenset({"CUDAExecutionProvider", "TensorrtExecutionProvider"})
+_ON_AMD = frozenset({"MIGraphXExecutionProvider", "ROCMExecutionProvider"})
+# Providers whose tensors lie in a card's memory that torch calls "cuda", AMD's included.
+_ON_CUDA = frozenset({"CUDAExecutionProvider", "TensorrtExecutionProvider"}) | _ON_AMD
+_AMD = 0x1002  # its PCI number, by which ONNX Runtime tells whose memory it is
 
 
 def memory_of(spec: SessionSpec) -> str:
@@ -52,8 +54,19 @@ def native_device_of(memory: str) -> Any:
     """Return ONNX Runtime's device for *memory*, ``"cpu"`` or a name such as ``"cuda:1"``."""
     ort = require("onnxruntime", extra="onnx")
     kind, _, index = memory.partition(":")
-    made = ort.OrtDevice.make(kind, int(index or 0))
+    if kind != HOST and not _ON_AMD.isdisjoint(ort.get_available_providers()):
+        made = _device_of_amd(ort, int(index or 0))
+    else:
+        made = ort.OrtDevice.make(kind, int(index or 0))
     return made._get_c_device()  # noqa: SLF001 - see the top of this file
+
+
+def _device_of_amd(ort: Any, index: int) -> Any:
+    """Return the device of a build for AMD's cards, which has no provider for others."""
+    try:
+        return ort.OrtDevice.make("gpu", index, _AMD)
+    except TypeError:  # before onnxruntime 1.23 a device has no maker, and each GPU is "cuda"
+        return ort.OrtDevice.make("cuda", index)
 
 
 def native_value(value: Any) -> Any:

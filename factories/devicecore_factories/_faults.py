@@ -18,25 +18,55 @@ if TYPE_CHECKING:
     from devicecore.device import Device
 
 _OUT_OF_MEMORY = re.compile(
-    r"(CUDA|HIP|XPU|MPS|Metal)\b.*out of memory|(CUBLAS|CUDNN|HIPBLAS|MIOPEN)\w*_ALLOC_FAILED",
+    r"\b(CUDA|HIP|XPU|MPS|Metal)\b.*out of memory"
+    r"|\b(CUBLAS|CUDNN|HIPBLAS|MIOPEN)\w*_ALLOC_FAILED|\bmiopenStatusAllocFailed"
+    r"|\brocblas_status_memory_error|\b(hip|cuda)Error(OutOfMemory|MemoryAllocation)"
+    # Level Zero, and SYCL's Unified Runtime and Plugin Interface over it or over OpenCL.
+    r"|\b(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR|CL)_"
+    r"(OUT_OF_\w*MEMORY|OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE)"
+    # Metal has buffers up to a certain size only.
+    r"|^Invalid buffer size: [\d.]+ [KMGT]i?B\b|CommandBufferCallbackErrorOutOfMemory",
     re.IGNORECASE | re.DOTALL,
 )
-_DRIVER = re.compile(r"\b(CUDA|HIP|XPU|SYCL|MPS|Metal|WebGPU)\b", re.IGNORECASE)
+_DRIVER = re.compile(
+    r"\b(CUDA|HIP|XPU|SYCL|MPS|Metal|WebGPU|Level.Zero|MIOpen|rocBLAS|hipBLAS(Lt)?)\b"
+    r"|\b(UR_RESULT|ZE_RESULT|PI|VK|DXGI)_ERROR_|\b(hip|cuda)Error[A-Z]|CommandBufferCallbackError",
+    re.IGNORECASE,
+)
 # After one of these the context refuses all further work, so the card is lost to this process.
 _LOST = re.compile(
     r"illegal memory access|unspecified launch failure|device-side assert|misaligned address"
     r"|illegal instruction|invalid program counter|hardware stack error|uncorrectable ECC"
     r"|GPU is lost|fallen off the bus|device.lost|launch timed out"
-    r"|CUDA failure (700|702|719|999)\b",
+    r"|(hip|cuda)Error(IllegalAddress|LaunchFailure|LaunchTimeOut|Assert|ECCNotCorrectable)"
+    r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_DEVICE_(LOST|NOT_AVAILABLE|REQUIRES_RESET)"
+    r"|DXGI_ERROR_DEVICE_(REMOVED|HUNG|RESET)|CallbackErrorSubmissionsIgnored"
+    r"|(CUDA|HIP) failure (700|702|710|719|999)\b",
     re.IGNORECASE,
 )
 _FORKED = re.compile(r"re-initialize \w+ in forked subprocess", re.IGNORECASE)
 _NO_DRIVER = re.compile(
     r"Found no NVIDIA driver|driver on your system is too old|driver initialization failed"
-    r"|No (CUDA|HIP|XPU) GPUs are available|no \w+-capable device",
+    r"|No (CUDA|HIP|XPU) (GPUs|devices) are available|no \w+-capable device"
+    r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_(UNINITIALIZED|DEVICE_NOT_FOUND)",
     re.IGNORECASE,
 )
-_NO_IMAGE = re.compile(r"no kernel image is available", re.IGNORECASE)
+_NO_IMAGE = re.compile(
+    r"no kernel image is available|(CUDA|HIP) error: invalid device function"
+    r"|hipError(InvalidDeviceFunction|NoBinaryForGpu)|(HIPBLAS|CUBLAS)_STATUS_ARCH_MISMATCH"
+    r"|rocblas_status_arch_mismatch|TensileLibrary|initialize Tensile|Code object build failed"
+    r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_(INVALID_BINARY|INVALID_NATIVE_BINARY)",
+    re.IGNORECASE,
+)
+# What a library of the card's maker cannot do there. A wrong argument is the program's.
+_NO_LIBRARY = re.compile(
+    r"\b(CUBLAS|CUDNN|HIPBLAS)_STATUS_"
+    r"(NOT_INITIALIZED|INTERNAL_ERROR|EXECUTION_FAILED|MAPPING_ERROR|NOT_SUPPORTED|UNKNOWN)"
+    r"|\bmiopenStatus(UnknownError|InternalError|NotInitialized|NotImplemented|GpuOperationsSkipped)"
+    r"|\brocblas_status_(internal_error|not_implemented|invalid_handle)"
+    r"|\b(MIOpen|rocBLAS|hipBLASLt) error\b",
+    re.IGNORECASE,
+)
 
 
 def device_error(device: Device, error: Exception) -> DeviceError | None:
@@ -61,9 +91,11 @@ def _judged(device: Device, error: RuntimeError, text: str) -> DeviceError | Non
     if _NO_IMAGE.search(text):
         reason = "it has no kernel for this card"
         return NotLiveError(device.name, "broken", reason, "install a build that has")
-    if _NO_DRIVER.search(text):
+    if _DRIVER.search(text) and _LOST.search(text):
+        return lost(device, error)
+    if _NO_DRIVER.search(text) or _NO_LIBRARY.search(text):
         return NotLiveError(device.name, "broken", first_line(error))
-    return lost(device, error) if _DRIVER.search(text) and _LOST.search(text) else None
+    return None
 
 
 def lost(device: Device, error: Exception) -> DeviceGoneError:

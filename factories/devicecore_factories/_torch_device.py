@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from devicecore.device import Device
+from devicecore.ledger import default_ledger
 from devicecore.optional import require
 from devicecore_factories import _faults
 from devicecore_factories._backend import facts_of
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # A thread that waits for these lets its CPU go; the other backends wait that way by themselves.
 _BLOCKING = {"cuda": {"blocking": True}}
+# XPU has these, and `mem_get_info`, only since torch 2.6.
+_MEMORY = {"allocated": "memory_allocated", "reserved": "memory_reserved"}
 # How long a program that ends waits for a card that may hang.
 _PATIENCE_S = 30.0
 
@@ -135,9 +138,14 @@ class TorchDevice(Device):
 
     def _apply_cap(self) -> None:
         cap, self._cap = self._cap, None
-        if cap is not None:
-            where = () if self._kind == "mps" else (self._index,)
-            self._backend.set_per_process_memory_fraction(cap, *where)
+        if cap is None:
+            return
+        limit = getattr(self._backend, "set_per_process_memory_fraction", None)
+        if limit is None:  # XPU has it since torch 2.10
+            reason = f"this torch limits no memory of {self._kind}"
+            default_ledger().record("memory_limit", self.name, self.name, reason)
+            return
+        limit(cap, *(() if self._kind == "mps" else (self._index,)))
 
     def allocate(self, shape: Sequence[int], dtype: str) -> Any:
         """Return a new tensor on the card, unset.
@@ -167,13 +175,12 @@ class TorchDevice(Device):
                 "allocated": backend.current_allocated_memory(),
                 "reserved": backend.driver_allocated_memory(),
             }
-        free, total = backend.mem_get_info(where)
-        return stats | {
-            "allocated": backend.memory_allocated(where),
-            "reserved": backend.memory_reserved(where),
-            "free": free,
-            "total": total,
-        }
+        for name, function in _MEMORY.items():
+            if (ask := getattr(backend, function, None)) is not None:
+                stats[name] = ask(where)
+        if (ask := getattr(backend, "mem_get_info", None)) is not None:
+            stats["free"], stats["total"] = ask(where)
+        return stats
 
     def synchronize(self) -> None:
         """Wait until the card has finished everything; on one that is not open nothing waits."""

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import PhysicalDevice
+from devicecore.optional import require
 from devicecore_factories._backend import BackendFactory
 from devicecore_factories._torch_device import TorchDevice
 from devicecore_factories._torch_probe import torch_metadata, try_torch
@@ -43,12 +44,13 @@ class MpsFactory(BackendFactory):
         return try_torch("mps", self._cards)
 
     def _cards(self, module: Any) -> list[PhysicalDevice]:
-        if not module.is_available():
+        if not require("torch", extra="torch").backends.mps.is_available():
             reason = (
                 "torch finds no GPU that Metal drives: the macOS is too old, or none is shown to it"
             )
             raise NotLiveError("MPS", "broken", reason)
-        memory = module.recommended_max_memory()
+        ask = getattr(module, "recommended_max_memory", None)  # came with torch 2.5
+        memory = ask() if ask else 0
         return [evolve(card, memory_bytes=memory) for card in self.list_physical_devices()]
 
     def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:

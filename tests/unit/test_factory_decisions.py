@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore.device_factory import DeviceOptions
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
 from devicecore.ort import EpDevice, SessionSpec
 from devicecore_factories import _hardware, _nvidia, _session_probe, _torch_probe, openvino
 from devicecore_factories._session_probe import Offer
-from devicecore_factories._torch_device import TorchDevice
 from devicecore_factories.coreml import CoreMLFactory
 from devicecore_factories.cuda import CudaFactory
 from devicecore_factories.mps import MpsFactory
@@ -283,24 +281,6 @@ def test_rocm_joins_what_torch_and_the_kernel_driver_say(root: Path) -> None:
     assert (card.physical_id, card.memory_bytes) == ("0000:26:00.0", 16 << 30)
     two = torch_module(properties("A"), properties("B"))
     assert [card.physical_id for card in RocmFactory()._torch_cards(two)] == [None, None]
-
-
-def test_mps_without_metal_is_broken() -> None:
-    """Made up: no Mac was there."""
-    with pytest.raises(NotLiveError) as caught:
-        MpsFactory()._cards(SimpleNamespace(is_available=lambda: False))
-    assert caught.value.state == "broken"
-
-
-def test_mps_takes_its_memory_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made up: no Mac was there."""
-    monkeypatch.setattr(_hardware, "SYSTEM", "darwin")
-    module = SimpleNamespace(is_available=lambda: True, recommended_max_memory=lambda: 12 << 30)
-    (card,) = MpsFactory()._cards(module)
-    (device,) = MpsFactory().create_devices(DeviceOptions(physical=(card,)), "")
-    assert isinstance(device, TorchDevice)
-    assert (device.torch_device, device.attributes.memory_limit) == ("mps", 12 << 30)
-    assert device.frameworks == {"torch"}
 
 
 # --- plug-ins -----------------------------------------------------------------------------------
