@@ -47,7 +47,8 @@ class Config:
     """What the environment says.
 
     Attributes:
-        cache_dir: Folder for evidence and compiled engines (``DEVICECORE_CACHE_DIR``).
+        cache_dir: Folder for evidence and compiled engines (``DEVICECORE_CACHE_DIR``); None for a
+            user without a home, for whom nothing is kept.
         cache_bytes: How much the compiled engines may take, in bytes; the variable counts MiB
             (``DEVICECORE_CACHE_MIB``).
         prefer: Device types that go first, in this order, whatever their priority
@@ -62,7 +63,7 @@ class Config:
         library_path: Folders that the dynamic loader searches first.
     """
 
-    cache_dir: Path
+    cache_dir: Path | None
     cache_bytes: int
     prefer: tuple[str, ...]
     exclude: frozenset[str]
@@ -125,11 +126,15 @@ def host_memory_bytes() -> int:
     return min(installed, int(limit)) if limit.isdigit() else installed
 
 
-def _cache_dir(chosen: str) -> Path:
+def _cache_dir(chosen: str) -> Path | None:
     if not chosen:
         from platformdirs import user_cache_path
 
-        return user_cache_path("devicecore")
+        try:
+            folder = user_cache_path("devicecore")
+        except RuntimeError:  # neither HOME nor an entry in passwd, as in many containers
+            return None
+        return folder if folder.is_absolute() else None
     from pathlib import Path  # late: it costs a twentieth of a cold start
 
     try:

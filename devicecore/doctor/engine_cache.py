@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devicecore.doctor.diagnosis import Finding
+from devicecore.errors import EngineCacheError
 from devicecore.ort.dialects import ENGINE_OPTIONS
 from devicecore.ort.engine_cache import EngineCache, why_unusable
 
@@ -23,14 +24,9 @@ _YES = {"1", "true"}
 
 def find(case: Case) -> Iterator[Finding]:
     """Yield what keeps engines from being kept, and first builds that are still to come."""
-    folder = EngineCache().folder
-    if problem := why_unusable(folder):
-        yield Finding(
-            _NAME,
-            "devicecore cannot keep engines",
-            f"{folder} {problem}",
-            "export DEVICECORE_CACHE_DIR=FOLDER, one of your own",
-        )
+    if problem := _why_nothing_is_kept():
+        advice = "export DEVICECORE_CACHE_DIR=FOLDER, one of your own"
+        yield Finding(_NAME, "devicecore cannot keep engines", problem, advice)
     for session in case.sessions:
         if session.trial and session.trial.timed_out:
             yield Finding(
@@ -41,6 +37,15 @@ def find(case: Case) -> Iterator[Finding]:
             )
         if known := ENGINE_OPTIONS.get(session.provider):
             yield from _of_session(session, known)
+
+
+def _why_nothing_is_kept() -> str:
+    try:
+        folder = EngineCache().folder
+    except EngineCacheError as error:
+        return f"the folder {error.reason}"
+    problem = why_unusable(folder)
+    return f"{folder} {problem}" if problem else ""
 
 
 def _of_session(session: Session, known: EngineOptions) -> Iterator[Finding]:

@@ -66,13 +66,21 @@ def _folders() -> Iterable[tuple[str, str]]:
     places = {
         str(Path(sys.prefix)): "<environment>",
         str(Path(sys.base_prefix)): "<python>",
-        str(config.load().cache_dir): "<cache>",
         str(Path.cwd()): "<folder>",
-        str(Path.home()): "~",
-        str(Path.home().resolve()): "~",
     }
+    if cache := config.load().cache_dir:
+        places[str(cache)] = "<cache>"
+    if home := _home():
+        places |= {str(home): "~", str(home.resolve()): "~"}
     found = [(place, label) for place, label in places.items() if place != Path(place).anchor]
     return sorted(found, key=lambda pair: len(pair[0]), reverse=True)
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # a container's user may have none
+        return None
 
 
 def _names() -> Iterable[tuple[str, str]]:
@@ -81,5 +89,7 @@ def _names() -> Iterable[tuple[str, str]]:
     except (OSError, KeyError):  # a container's user may have no name
         user = ""
     host = socket.gethostname()
-    names = {host: "<host>", host.partition(".")[0]: "<host>", Path.home().name: "<user>"}
+    names = {host: "<host>", host.partition(".")[0]: "<host>"}
+    if home := _home():
+        names[home.name] = "<user>"
     return [(name, label) for name, label in {**names, user: "<user>"}.items() if name]

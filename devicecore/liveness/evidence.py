@@ -12,17 +12,22 @@ import os
 import sys
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devicecore import config
 from devicecore.optional import package_dir
+from devicecore.trusted_files import read_json, set_aside, why_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LIVE_FOR_S = 24 * 3600.0
 OTHERWISE_FOR_S = 600.0
+
+_MARK = "devicecore evidence"  # what lacks it is somebody else's
+_MOST_BYTES = 1 << 20
 
 # What drivers say of themselves and of the cards, where a file says it.
 _DRIVER_FILES = (
@@ -42,6 +47,7 @@ class EvidenceCache:
     """Evidence in one folder, a file for each key.
 
     A folder that cannot be written costs the next process a probe, never this one an error.
+    Evidence names libraries that are then loaded, so none is believed that others can have written.
 
     Args:
         folder: Where; None for ``evidence`` in the cache folder of the configuration.
@@ -52,46 +58,103 @@ class EvidenceCache:
 
     @property
     def folder(self) -> Path:
-        """Where the evidence is kept."""
-        return config.load().cache_dir / "evidence" if self._folder is None else self._folder
+        """Where the evidence is kept.
+
+        Raises:
+            FileNotFoundError: This user has no folder for caches.
+        """
+        if self._folder is not None:
+            return self._folder
+        root = config.load().cache_dir
+        if root is None:
+            raise FileNotFoundError(0, "this user has no folder for caches")
+        return root / "evidence"
+
+    def usable_folder(self, *, make: bool = False) -> Path | None:
+        """Return the folder if it is there and nobody else can write to it.
+
+        Args:
+            make: Make it where it is missing.
+        """
+        try:
+            folder = self.folder
+            if make:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            reason = why_untrusted(folder)
+        except OSError:
+            return None
+        if reason:
+            _say_once(folder, reason)
+            return None
+        return folder
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the evidence under *key*, or None where there is none or it is too old."""
+        folder = self.usable_folder()
+        kept = folder and _own_entry(folder / f"{key}.json")
+        if not kept:
+            return None
         try:
-            kept = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
             age = time.time() - kept["time"]
             report: dict[str, Any] = kept["report"]
             live = report["liveness"]["state"] == "live"
-        except (OSError, ValueError, KeyError, TypeError):
+        except (KeyError, TypeError):
             return None
         return report if 0 <= age < (LIVE_FOR_S if live else OTHERWISE_FOR_S) else None
 
     def put(self, key: str, report: dict[str, Any]) -> None:
         """Keep *report* under *key*, in place at once or not at all."""
-        folder = self.folder
-        text = json.dumps({"time": time.time(), "report": report})
+        text = json.dumps({"mark": _MARK, "key": key, "time": time.time(), "report": report})
+        folder = self.usable_folder(make=True)
+        if folder is None:
+            return
         with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             from tempfile import mkstemp  # late, as in all that a start seldom needs
 
+            file = folder / f"{key}.json"
             handle, name = mkstemp(dir=folder, suffix=".part")
             try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text)
-                Path(name).replace(folder / f"{key}.json")
+                with os.fdopen(handle, "w", encoding="utf-8") as part:
+                    part.write(text)
+                if file.is_dir():
+                    set_aside(file)
+                Path(name).replace(file)
             except OSError:
                 Path(name).unlink(missing_ok=True)
 
     def drop(self, key: str) -> None:
         """Delete the evidence under *key*, if there is any."""
-        with suppress(OSError):
-            (self.folder / f"{key}.json").unlink(missing_ok=True)
+        if folder := self.usable_folder():
+            _delete_own(folder / f"{key}.json")
 
     def forget(self) -> None:
-        """Delete all evidence."""
+        """Delete all evidence, and no other file that lies beside it."""
+        folder = self.usable_folder()
         with suppress(OSError):
-            for file in self.folder.glob("*.json"):
-                file.unlink(missing_ok=True)
+            for file in folder.glob("*.json") if folder else ():
+                _delete_own(file)
+
+
+def _own_entry(file: Path) -> dict[str, Any] | None:
+    """Return what *file* holds, if this class wrote it under this name."""
+    kept = read_json(file, most_bytes=_MOST_BYTES)
+    if not isinstance(kept, dict) or (kept.get("mark"), kept.get("key")) != (_MARK, file.stem):
+        return None
+    return kept
+
+
+def _delete_own(file: Path) -> None:
+    if _own_entry(file) is not None:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+@cache
+def _say_once(folder: Path, reason: str) -> None:
+    import logging  # late: it costs a third of the import budget
+
+    text = "evidence is neither kept in nor read from %s: it %s"
+    logging.getLogger("devicecore").warning(text, folder, reason)
 
 
 def evidence_key(subject: str, modules: Iterable[str], *versions: str) -> str:

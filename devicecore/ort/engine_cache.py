@@ -20,12 +20,14 @@ from attrs import asdict, define, field, frozen
 
 from devicecore import config
 from devicecore.errors import EngineCacheError
+from devicecore.trusted_files import open_regular, read_json, set_aside, why_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _ENTRY = "entry.json"  # written last: a folder without it was not finished
+_MARK = "made-by-devicecore"  # written first: a folder without it is somebody else's
 _ENGINE = "engine"
 _ASIDE = ".old"
 _READ_BYTES = 1 << 20
@@ -100,9 +102,17 @@ class EngineCache:
 
     @property
     def folder(self) -> Path:
-        """Where the engines are kept; made when the first one is."""
-        chosen = self._folder or config.load().cache_dir / "engines"
-        return chosen.absolute()
+        """Where the engines are kept; made when the first one is.
+
+        Raises:
+            EngineCacheError: This user has no folder for caches.
+        """
+        if self._folder is not None:
+            return self._folder.absolute()
+        root = config.load().cache_dir
+        if root is None:
+            raise EngineCacheError("none", "is missing: this user has no home")
+        return root.absolute() / "engines"
 
     def kept(self, key: EngineKey) -> Entry | None:
         """Return the entry of *key* if its engine is there; any number of processes may use it.
@@ -131,8 +141,11 @@ class EngineCache:
 
         root = self._usable_folder()
         place = root / key.digest
-        lock = FileLock(place.with_suffix(".lock"))
+        lock_file = place.with_suffix(".lock")
+        lock = FileLock(lock_file)
         with _as_cache_error(root):
+            if lock_file.is_symlink() or not lock_file.is_file():
+                set_aside(lock_file)
             lock.acquire()
         try:
             with _as_cache_error(root):
@@ -174,14 +187,17 @@ class EngineCache:
         from filelock import FileLock, Timeout
 
         limit = config.load().cache_bytes if self._limit_bytes is None else self._limit_bytes
-        sizes = {place: _size(place) for place in root.iterdir() if place.is_dir()}
+        sizes = {place: _size(place) for place in root.iterdir() if _is_own(place)}
         too_much = sum(sizes.values()) - limit
         for place in sorted(sizes, key=_last_use):
             if too_much <= 0:
                 return
             if place == keep:
                 continue
-            with suppress(Timeout), FileLock(place.with_suffix(".lock")).acquire(timeout=0):
+            with (
+                suppress(Timeout, OSError),
+                FileLock(place.with_suffix(".lock")).acquire(timeout=0),
+            ):
                 _remove(place)
                 too_much -= sizes[place]
 
@@ -191,12 +207,8 @@ def why_unusable(folder: Path) -> str:
     nearest = next(place for place in (folder, *folder.parents) if place.exists())
     if not nearest.is_dir():
         return "is no folder" if nearest == folder else f"lies below {nearest}, a file"
-    if nearest == folder and hasattr(os, "getuid"):
-        facts = folder.stat()
-        if facts.st_uid != os.getuid():
-            return "belongs to somebody else"
-        if facts.st_mode & (stat.S_IWOTH | stat.S_IWGRP):
-            return "can be written to by others, and engines are programs"
+    if nearest == folder and (reason := why_untrusted(folder)):
+        return reason
     if not os.access(nearest, os.W_OK | os.X_OK):
         return "cannot be written to"
     return ""
@@ -214,8 +226,11 @@ def _kept(place: Path) -> Entry | None:
 def _opened(place: Path) -> Entry:
     if kept := _kept(place):
         return kept
-    _remove(place)
+    if _is_own(place):
+        _remove(place)
+    set_aside(place)
     place.mkdir(mode=0o700)
+    (place / _MARK).touch(mode=0o600)
     (place / _ENGINE).mkdir(mode=0o700)
     return Entry(place / _ENGINE, is_new=True)
 
@@ -234,6 +249,7 @@ def _finish(entry: Entry, place: Path, key: EngineKey) -> None:
     files = _checksums(entry.folder) if entry.is_sealed else {}
     text = json.dumps({"key": asdict(key), "files": files, "notes": entry.notes}, indent=1)
     part = place / f"{_ENTRY}.part"
+    _remove(part)
     part.write_text(text, encoding="utf-8")
     part.replace(place / _ENTRY)
     for name in (_ENTRY, _ENGINE):
@@ -242,27 +258,42 @@ def _finish(entry: Entry, place: Path, key: EngineKey) -> None:
 
 def _read(place: Path) -> dict[str, Any] | None:
     """Return the notes of a finished engine whose files are as they were, else None."""
+    kept = read_json(place / _ENTRY)
     try:
-        kept = json.loads((place / _ENTRY).read_text(encoding="utf-8"))
         files, notes = kept["files"], kept["notes"]
-        found = _checksums(place / _ENGINE) if files else {}
-    except (OSError, ValueError, KeyError, TypeError):
+        is_whole = isinstance(notes, dict) and _is_unchanged(place / _ENGINE, files)
+    except (OSError, KeyError, TypeError, AttributeError):
         return None
+    return notes if is_whole else None
+
+
+def _is_unchanged(folder: Path, files: dict[str, list[int]]) -> bool:
+    """Return whether *folder* holds *files* as they were; none were kept of an unsealed engine."""
+    if not files:
+        return True
+    sizes = {_name(folder, path): path.stat().st_size for path in _files(folder)}
+    if sizes != {name: size for name, (size, _) in files.items()}:
+        return False
     # Providers check their files little: a flipped bit gives wrong numbers and no error.
-    return notes if found == files and isinstance(notes, dict) else None
+    return all(_checksum(folder / name) == value for name, (_, value) in files.items())
 
 
-def _checksums(folder: Path) -> dict[str, int]:
-    return {
-        path.relative_to(folder).as_posix(): _checksum(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+def _checksums(folder: Path) -> dict[str, list[int]]:
+    """Return size and checksum of each file in *folder*."""
+    return {_name(folder, path): [path.stat().st_size, _checksum(path)] for path in _files(folder)}
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+def _name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix()
 
 
 def _checksum(path: Path) -> int:
     value = 0
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(_READ_BYTES):
             value = crc32(chunk, value)
     return value
@@ -274,7 +305,7 @@ def _size(place: Path) -> int:
     with suppress(OSError):
         for path in place.rglob("*"):
             with suppress(OSError):
-                facts = path.stat()
+                facts = path.lstat()
                 total += facts.st_size if stat.S_ISREG(facts.st_mode) else 0
     return total
 
@@ -299,8 +330,13 @@ def _give_up(entry: Entry, place: Path) -> None:
         path.rename(path.with_suffix(""))
 
 
+def _is_own(place: Path) -> bool:
+    """Return whether *place* is a folder that this cache made."""
+    return not place.is_symlink() and (place / _MARK).is_file()
+
+
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

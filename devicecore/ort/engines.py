@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve
 
+from devicecore import config
 from devicecore.errors import ModelError, NotLiveError
 from devicecore.ort.build_notice import build_notice
 from devicecore.ort.creation import create
@@ -41,12 +42,15 @@ _OPTIMISED = "model.ort"
 def keeps_engines(spec: SessionSpec, policy: CachePolicy) -> bool:
     """Return whether *policy* keeps what sessions of *spec* build.
 
-    A program that names a folder of its own in the options keeps its engines there.
+    A program that names a folder of its own in the options keeps its engines there. A user without
+    a home has no folder to keep any in.
     """
+    if policy == "none" or config.load().cache_dir is None:
+        return False
     if spec.provider == CPU_PROVIDER:
         return policy == "all"
     known = ENGINE_OPTIONS.get(spec.provider)
-    if known is None or policy == "none":
+    if known is None:
         return False
     named = any(option in spec.options for option in known.folders)
     return not named and "CACHE_DIR" not in spec.options.get("load_config", "")

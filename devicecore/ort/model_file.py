@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from devicecore.errors import ModelError
+from devicecore.trusted_files import open_regular
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _HEAD_BYTES = 256
@@ -15,7 +17,7 @@ def checked_model(model: bytes | str | Path) -> bytes | str:
 
     Raises:
         ModelError: There is no such file, or it is plainly no model: a folder, an empty file, a web
-            page or a pointer of git-lfs.
+            page, a pointer of git-lfs, or a pipe or device.
     """
     if isinstance(model, bytes):
         _look(model[:_HEAD_BYTES], len(model), described(model))
@@ -24,8 +26,12 @@ def checked_model(model: bytes | str | Path) -> bytes | str:
     if path.is_dir():
         raise ModelError(str(path), "it is a folder", "give the .onnx file inside it")
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        if path.exists() and not path.is_file():
+            raise ModelError(
+                str(path), "it is no regular file", "give the path of a file, or bytes"
+            )
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
             head = file.read(_HEAD_BYTES)
     except FileNotFoundError:
         raise ModelError(str(path), "there is no such file") from None

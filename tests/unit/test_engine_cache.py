@@ -213,7 +213,7 @@ def test_a_process_that_dies_while_it_renews_leaves_no_engine(cache: EngineCache
     assert build(cache)
     assert not build(cache)
     (place,) = (path for path in cache.folder.iterdir() if path.is_dir())
-    assert sorted(path.name for path in place.iterdir()) == ["engine", "entry.json"]
+    assert {path.name for path in place.iterdir()} == {"made-by-devicecore", "engine", "entry.json"}
 
 
 def test_an_engine_of_another_model_is_not_kept(cache: EngineCache) -> None:

@@ -264,5 +264,5 @@ class TestKey:
 def test_what_is_kept_is_plain_json(cache: EvidenceCache) -> None:
     cache.put("key", LIVE)
     kept = json.loads((cache.folder / "key.json").read_text("utf-8"))
-    assert set(kept) == {"time", "report"}
+    assert set(kept) == {"mark", "key", "time", "report"}
     assert Report.from_json(kept["report"]) == Report(Liveness("live", "ran"), 60)
