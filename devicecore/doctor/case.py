@@ -96,3 +96,13 @@ class Case:
 
     candidates: tuple[Candidate, ...] = ()
     sessions: tuple[Session, ...] = ()
+
+    @property
+    def absent_types(self) -> frozenset[str]:
+        """The device types that this machine has no hardware for."""
+        states: dict[str, set[str]] = {}
+        for candidate in self.candidates:
+            states.setdefault(candidate.registration.device_type, set()).add(
+                candidate.liveness.state
+            )
+        return frozenset(name for name, seen in states.items() if seen == {"absent"})

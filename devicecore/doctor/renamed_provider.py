@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from devicecore.doctor.diagnosis import Finding
 from devicecore.ort import PROVIDERS, ort_package, provider_named
-from devicecore.ort.package import how_to_install, is_built_in
+from devicecore.ort.builds import how_to_install
+from devicecore.ort.package import is_built_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from devicecore.doctor.diagnosis import Finding
 from devicecore.doctor.libraries import lacks
 from devicecore.ort import ort_package, provider_named
-from devicecore.ort.package import how_to_install, is_built_in, why_missing
+from devicecore.ort.builds import lack_of
+from devicecore.ort.package import is_built_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,4 +75,5 @@ def _why(session: Session) -> tuple[str, str]:
         return "its plug-in offers no device for the hardware here", "choose another provider"
     if package is None or session.is_plugin or is_built_in(known, package):
         return "", ""
-    return why_missing(known, package), how_to_install(known, package)
+    _, why, fix = lack_of(known, package)
+    return why, fix

@@ -13,16 +13,11 @@ from devicecore import config
 from devicecore.errors import DeviceCoreError, ModelError, NotLiveError
 from devicecore.optional import require
 from devicecore.ort.assignment import RECORD_KEY, can_record
+from devicecore.ort.builds import lack_of
 from devicecore.ort.dialects import Precision, Preferences, provider_options
 from devicecore.ort.libraries import preload
 from devicecore.ort.log_capture import captured_log
-from devicecore.ort.package import (
-    OrtPackage,
-    how_to_install,
-    ort_package,
-    provider_library,
-    why_missing,
-)
+from devicecore.ort.package import OrtPackage, ort_package, provider_library
 from devicecore.ort.plugins import native_device, register
 from devicecore.ort.providers import provider_named
 from devicecore.ort.session import OpenedSession, missing_cause
@@ -174,9 +169,8 @@ def _prepare(ort: Any, provider: str) -> None:
 def _refuse_unknown(ort: Any, provider: str) -> None:
     """Raise where ONNX Runtime would take the CPU with a warning at most."""
     if provider not in ort.get_available_providers():
-        known, package = provider_named(provider), ort_package() or OrtPackage(Path())
-        reason, fix = why_missing(known, package), how_to_install(known, package)
-        raise NotLiveError(provider, "missing", reason, fix)
+        package = ort_package() or OrtPackage(Path())
+        raise NotLiveError(provider, *lack_of(provider_named(provider), package))
 
 
 def _explained(error: DeviceCoreError, spec: SessionSpec) -> DeviceCoreError:

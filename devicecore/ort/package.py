@@ -14,6 +14,9 @@ from devicecore.ort.spec import CPU_PROVIDER
 
 _ASSIGNMENT = re.compile(r"""^(\w+)\s*=\s*["']([^"']*)["']""", re.MULTILINE)
 
+# Builds whose providers are known; of one that somebody made, only its files tell.
+_BUILDS = frozenset(name for known in PROVIDERS.values() for name in known.distributions)
+
 
 @frozen
 class OrtPackage:
@@ -77,10 +80,16 @@ def leftover_folder() -> Path | None:
 
 
 def provider_library(provider: str) -> Path | None:
-    """Return the library of *provider* inside the installed ONNX Runtime, if it has one there."""
-    package = ort_package()
-    stem = provider_named(provider).library
-    return _library_in(package.folder / "capi", stem) if package and stem else None
+    """Return the library of *provider* inside the installed ONNX Runtime, if it has one there.
+
+    One that another build left behind in the same folder is none: what is imported cannot use it.
+    """
+    package, known = ort_package(), provider_named(provider)
+    if package is None or not known.library:
+        return None
+    if package.distribution in _BUILDS and package.distribution not in known.distributions:
+        return None
+    return _library_in(package.folder / "capi", known.library)
 
 
 def plugin_library(plugin: Plugin) -> Path | None:
@@ -122,29 +131,6 @@ def why_missing(known: Provider, package: OrtPackage, *, plugin: bool | None = N
         return f"{known.plugin.distribution} is not installed"
     reason = f"{package.name} was built without {known.name}"
     return f"{reason} ({known.note})" if known.note else reason
-
-
-def how_to_install(
-    known: Provider, package: OrtPackage | None, *, plugin: bool | None = None
-) -> str:
-    """Return the command that brings *known*; a plug-in goes first, since it replaces nothing.
-
-    Args:
-        known: The provider.
-        package: The installed ONNX Runtime, which another build would overwrite; None without one.
-        plugin: Whether the plug-in is meant or a build with it; None for either.
-    """
-    if known.plugin and plugin is not False:
-        needed = known.plugin.distribution
-        return f"pip install {needed}" if package else f"pip install onnxruntime {needed}"
-    if not known.distributions:
-        return ""
-    command = f"pip install {known.distributions[0]}"
-    return (
-        f"pip uninstall -y {package.distribution or 'onnxruntime'} && {command}"
-        if package
-        else command
-    )
 
 
 def _library_in(folder: Path, stem: str) -> Path | None:

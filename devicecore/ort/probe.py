@@ -12,20 +12,18 @@ from attrs import evolve
 from devicecore.errors import DeviceCoreError, MissingDependencyError, NotLiveError
 from devicecore.liveness import Liveness
 from devicecore.optional import require
+from devicecore.ort.builds import lack_of
 from devicecore.ort.libraries import install_hint, libraries_named_in, missing_libraries
 from devicecore.ort.log_capture import captured_log
 from devicecore.ort.opening import open_session
 from devicecore.ort.package import (
-    how_to_install,
     is_built_in,
-    leftover_folder,
     ort_package,
     plugin_library,
     provided_by_import,
     provider_library,
-    why_missing,
 )
-from devicecore.ort.providers import Provider, provider_named
+from devicecore.ort.providers import provider_named
 from devicecore.ort.spec import CPU_PROVIDER, SessionSpec
 from devicecore.ort.tiny_model import (
     COLUMNS,
@@ -65,7 +63,8 @@ def provider_metadata(provider: str, *, plugin: bool | None = None) -> Liveness:
         return Liveness("absent", reason=f"{provider} exists on {known.platform} only")
     package = ort_package()
     if package is None:
-        return _no_runtime(known)
+        state, reason, fix = lack_of(known, None, plugin=plugin)
+        return Liveness(state, reason=reason, fix=fix)
     library = None
     if known.plugin and plugin is not False:
         library = plugin_library(known.plugin)
@@ -75,17 +74,8 @@ def provider_metadata(provider: str, *, plugin: bool | None = None) -> Liveness:
             return Liveness("untried", reason=f"part of {package.name}", detail=str(package.folder))
     if library is not None:
         return library_metadata(library)
-    fix = how_to_install(known, package, plugin=plugin)
-    return Liveness("missing", reason=why_missing(known, package, plugin=plugin), fix=fix)
-
-
-def _no_runtime(known: Provider) -> Liveness:
-    folder = leftover_folder()
-    if folder is None:
-        fix = how_to_install(known, None)
-        return Liveness("missing", reason="onnxruntime is not installed", fix=fix)
-    reason = f"{folder} is what an uninstalled onnxruntime left behind"
-    return Liveness("broken", reason=reason, fix="pip install --force-reinstall onnxruntime")
+    state, reason, fix = lack_of(known, package, plugin=plugin)
+    return Liveness(state, reason=reason, fix=fix)
 
 
 def library_metadata(library: Path) -> Liveness:

@@ -89,3 +89,37 @@ def needing(libraries: list[str]) -> bytes:
         assert len(new) <= len(name)
         data = data.replace(name.encode() + b"\0", new.encode().ljust(len(name) + 1, b"\0"))
     return data
+
+
+@pytest.fixture
+def told(our_packages: Path) -> Callable[..., Any]:
+    """Return a function that runs Python with other folders on its path, and gives its JSON."""
+
+    def run(
+        code: str,
+        *folders: Path,
+        python: Path | str = sys.executable,
+        cwd: Path | None = None,
+        **variables: str,
+    ) -> Any:
+        path = os.pathsep.join(map(str, [*folders, our_packages]))
+        done = subprocess.run(
+            [python, "-c", code],
+            env={**os.environ, "PYTHONPATH": path, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=cwd,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+def record(folder: Path, name: str, version: str, module: str) -> None:
+    """Write what pip would, had it installed *name* into *folder*."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "top_level.txt").write_text(f"{module}\n")

@@ -24,6 +24,7 @@ from devicecore.doctor import (
 )
 from devicecore.liveness import Liveness, PhysicalDevice
 from devicecore.ort import OrtPackage
+from tests.doctor.conftest import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -275,14 +276,6 @@ NAMES = {
     "opencv-system-libraries",
     "two-opencv-packages",
 }
-
-
-def record(folder: Path, name: str, version: str, module: str) -> None:
-    """Write what pip would, had it installed *name* into *folder*."""
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (info / "top_level.txt").write_text(f"{module}\n")
 
 
 def test_two_builds_of_onnxruntime(findings: Findings, gpu_build: Build) -> None:

@@ -27,7 +27,17 @@ def named(found: Sequence[dict[str, str]], name: str) -> list[dict[str, str]]:
     return [finding for finding in found if finding["name"] == name]
 
 
-def test_two_builds_and_an_emptied_one(findings: Findings, environment: Any) -> None:
+PROBED = """\
+import json
+from devicecore.ort import provider_metadata
+found = [provider_metadata(f"{name}ExecutionProvider", plugin=False) for name in ("CPU", "OpenVINO")]
+print(json.dumps([[each.state, each.fix] for each in found]))
+"""
+
+
+def test_two_builds_and_an_emptied_one(
+    findings: Findings, told: Callable[..., Any], environment: Any
+) -> None:
     environment.pip("install", "onnxruntime==1.32.0")
     assert findings(python=environment.python) == []
     environment.pip("install", "onnxruntime-openvino==1.24.1")
@@ -39,6 +49,7 @@ def test_two_builds_and_an_emptied_one(findings: Findings, environment: Any) -> 
     (emptied,) = named(findings(python=environment.python), "two-onnxruntime-packages")
     assert "empty package" in emptied["problem"]
     assert emptied["fix"] == "pip install --force-reinstall --no-deps onnxruntime"
+    assert told(PROBED, python=environment.python) == [["broken", emptied["fix"]]] * 2
     environment.pip(*emptied["fix"].split()[1:])
     assert findings(python=environment.python) == []
 

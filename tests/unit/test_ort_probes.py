@@ -174,7 +174,7 @@ print(found.state, found.fix, sep="|")
         text=True,
         check=True,
     )
-    assert run.stdout == "broken|pip install --force-reinstall onnxruntime\n"
+    assert run.stdout == "broken|pip install --force-reinstall --no-deps onnxruntime\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ELF files are Linux's")
