@@ -26,11 +26,14 @@ class ElfNeeds:
 
     Attributes:
         libraries: Their names, such as ``"libcublas.so.13"``, in the file's order.
-        folders: Its run paths, with ``$ORIGIN`` still in them.
+        folders: Its DT_RUNPATH, with ``$ORIGIN`` still in it.
+        inherited_folders: Its DT_RPATH, which the libraries that it loads look in as well, and
+            theirs; the loader ignores it beside a DT_RUNPATH.
     """
 
     libraries: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    inherited_folders: tuple[str, ...] = ()
 
 
 def needs_of(path: Path) -> ElfNeeds:
@@ -72,11 +75,14 @@ def _read(file: BinaryIO, header: bytes) -> ElfNeeds:
         entries.append((tag, value))
     strings = _file_offset(segments, dict(entries)[_DT_STRTAB])
 
-    def texts(*tags: int) -> list[str]:
-        return [_string(file, strings + value) for tag, value in entries if tag in tags]
+    def texts(wanted: int) -> list[str]:
+        return [_string(file, strings + value) for tag, value in entries if tag == wanted]
 
-    folders = [part for text in texts(_DT_RPATH, _DT_RUNPATH) for part in text.split(":") if part]
-    return ElfNeeds(tuple(texts(_DT_NEEDED)), tuple(folders))
+    def folders(tag: int) -> tuple[str, ...]:
+        return tuple(part for text in texts(tag) for part in text.split(":") if part)
+
+    own = folders(_DT_RUNPATH)
+    return ElfNeeds(tuple(texts(_DT_NEEDED)), own, () if own else folders(_DT_RPATH))
 
 
 def _segments(file: BinaryIO, header: bytes) -> Iterator[tuple[int, int, int, int]]:

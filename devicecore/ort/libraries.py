@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
+from collections import deque
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,30 +53,39 @@ def missing_libraries(path: Path, provided: Iterable[str] = ()) -> tuple[str, ..
         provided: The names of libraries that will be there once *path* is loaded.
     """
     missing: dict[str, None] = {}
-    _search(path, missing, set(provided))
+    seen = set(provided)
+    # As the loader does: all that one library names comes before what those name.
+    waiting: deque[tuple[Path, tuple[Path, ...]]] = deque([(path, ())])
+    while waiting:
+        library, inherited = waiting.popleft()
+        try:
+            needs = needs_of(library)
+        except OSError:
+            missing[library.name] = None
+            continue
+        inherited = (*_placed(needs.inherited_folders, library), *inherited)
+        folders = _placed(needs.folders, library) or inherited
+        for name in needs.libraries:
+            if name in seen:
+                continue
+            seen.add(name)
+            beside = next((folder / name for folder in folders if (folder / name).is_file()), None)
+            problem = "" if beside else cannot_load(name)
+            if problem == name:
+                beside = wheel_libraries().get(name)
+            if beside is not None:
+                waiting.append((beside, inherited))
+            elif problem:
+                missing[problem] = None
     return tuple(missing)
 
 
-def _search(path: Path, missing: dict[str, None], seen: set[str]) -> None:
-    try:
-        needs = needs_of(path)
-    except OSError:
-        missing[path.name] = None
-        return
-    origin = str(path.resolve().parent)
-    own = [Path(folder.replace("$ORIGIN", origin)) for folder in needs.folders]
-    for name in needs.libraries:
-        if name in seen:
-            continue
-        seen.add(name)
-        beside = next((folder / name for folder in own if (folder / name).is_file()), None)
-        problem = "" if beside else cannot_load(name)
-        if problem == name:
-            beside = wheel_libraries().get(name)
-        if beside is not None:
-            _search(beside, missing, seen)
-        elif problem:
-            missing[problem] = None
+def _placed(folders: Iterable[str], library: Path) -> tuple[Path, ...]:
+    """Return *folders* as *library* means them, which writes its own as ``$ORIGIN``."""
+    origin = str(library.resolve().parent)
+    return tuple(
+        Path(folder.replace("$ORIGIN", origin).replace("${ORIGIN}", origin)) for folder in folders
+    )
 
 
 def cannot_load(name: str) -> str:

@@ -30,7 +30,8 @@ def named(found: Sequence[dict[str, str]], name: str) -> list[dict[str, str]]:
 PROBED = """\
 import json
 from devicecore.ort import provider_metadata
-found = [provider_metadata(f"{name}ExecutionProvider", plugin=False) for name in ("CPU", "OpenVINO")]
+names = ("CPUExecutionProvider", "OpenVINOExecutionProvider")
+found = [provider_metadata(name, plugin=False) for name in names]
 print(json.dumps([[each.state, each.fix] for each in found]))
 """
 
@@ -91,3 +92,16 @@ def test_a_build_for_cuda_without_cuda(findings: Findings, environment: Any) -> 
     asked = findings(python=environment.python, sessions=[("CUDAExecutionProvider", {})])
     problems = [each["problem"] for each in named(asked, "silent-cpu-fallback")]
     assert any("a session of a model of two nodes" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("wheel", ["opencv-python-headless==4.11.0.86", "opencv-python==4.6.0.66"])
+def test_wheels_of_opencv_bring_their_libraries(
+    findings: Findings, environment: Any, tmp_path: Path, wheel: str
+) -> None:
+    """Each carries its libraries beside it; one without the desktop also works without it."""
+    folder = tmp_path / "target"
+    environment.pip("install", "--no-deps", "--target", str(folder), wheel)
+    missing = named(findings(folder, python=environment.python), "opencv-system-libraries")
+    assert not any(library in str(missing) for library in ("libav", "libssl", "libQt", "libgfor"))
+    if "headless" in wheel:
+        assert missing == []

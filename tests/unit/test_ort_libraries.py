@@ -1,5 +1,6 @@
 """What libraries need, read from real ones and from copies with another name written into them."""
 
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -170,3 +171,52 @@ print([path.name for path in preload(Path({str(cuda)!r}))])
         check=True,
     )
     assert run.stdout == "['libcudnn.so.9']\n"
+
+
+def linked(folder: Path, name: str, needs: tuple[Path, ...] = (), *flags: str) -> Path:
+    """Return a library made by the compiler, which needs others."""
+    folder.mkdir(exist_ok=True)
+    file = folder / f"lib{name}.so"
+    words = ["cc", "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", str(file)]
+    words += [f"-Wl,-soname,lib{name}.so", "-Wl,--no-as-needed", *flags]
+    words += ["-x", "none", *map(str, needs)]
+    subprocess.run(words, check=True, capture_output=True)
+    return file
+
+
+OLD, NEW = ("-Wl,--disable-new-dtags",), ("-Wl,--enable-new-dtags",)
+HERE = "-Wl,-rpath,$ORIGIN/libs"
+
+
+@needs_elf
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no compiler")
+@pytest.mark.parametrize(
+    ("outer", "middle"),
+    [
+        ((*OLD, HERE), ()),  # as auditwheel of old leaves a wheel
+        ((*NEW, HERE), ()),
+        ((*NEW, HERE), (*NEW, "-Wl,-rpath,$ORIGIN")),
+        ((*OLD, HERE), (*NEW, "-Wl,-rpath,$ORIGIN/nowhere")),
+        ((*OLD, HERE), (*OLD, "-Wl,-rpath,$ORIGIN/nowhere")),
+        ((*OLD, "-Wl,-rpath,${ORIGIN}/libs"), ()),
+    ],
+)
+def test_the_loader_and_we_look_in_the_same_folders(
+    tmp_path: Path, outer: tuple[str, ...], middle: tuple[str, ...]
+) -> None:
+    inner = linked(tmp_path / "libs", "devicecore_inner")
+    between = linked(tmp_path / "libs", "devicecore_middle", (inner,), *middle)
+    library = linked(tmp_path, "devicecore_outer", (between,), *outer)
+    load = f"import ctypes; ctypes.CDLL({str(library)!r})"
+    loads = subprocess.run([sys.executable, "-c", load], capture_output=True, check=False)
+    assert missing_libraries(library) == (("libdevicecore_inner.so",) if loads.returncode else ())
+
+
+@needs_elf
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no compiler")
+def test_what_one_library_loads_is_there_for_the_next(tmp_path: Path) -> None:
+    """The first finds it by its own run path, which the second does not inherit."""
+    inner = linked(tmp_path / "libs", "devicecore_inner")
+    between = linked(tmp_path / "libs", "devicecore_middle", (inner,))
+    both = linked(tmp_path, "devicecore_both", (between, inner), *NEW, HERE)
+    assert missing_libraries(both) == ()
