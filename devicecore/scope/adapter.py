@@ -9,8 +9,39 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from devicecore.errors import NotLiveError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from devicecore.device import Device
     from devicecore.names import DeviceName
+
+
+class Context:
+    """A context manager of a framework, which an interrupt may have come into.
+
+    Args:
+        context: The context manager, entered once at most.
+    """
+
+    __slots__ = ("_context", "_state")
+
+    def __init__(self, context: AbstractContextManager[object]) -> None:
+        self._context = context
+        self._state = "outside"
+
+    def enter(self) -> None:
+        """Enter it."""
+        self._state = "between"
+        self._context.__enter__()
+        self._state = "inside"
+
+    def leave(self) -> None:
+        """Leave it, if it was entered."""
+        if self._state == "inside":
+            self._context.__exit__(None, None, None)
+        elif self._state == "between":
+            with suppress(Exception):  # of one that has not begun to be entered
+                self._context.__exit__(None, None, None)
+        self._state = "outside"
 
 
 class Adapter(ABC):
@@ -33,16 +64,40 @@ class Adapter(ABC):
         """
 
     @abstractmethod
-    def enter(self, place: Any) -> Any:
-        """Make *place* the default of this thread, and return what `leave` has to put back.
+    def save(self, place: Any) -> Any:
+        """Return what `leave` has to put back once *place* is the default; nothing changes yet.
+
+        So an interrupt never comes between a change and what undoes it.
 
         Raises:
             ScopeError: Something would run on another device all the same.
         """
 
     @abstractmethod
+    def set(self, place: Any, saved: Any) -> None:
+        """Make *place* the default of this thread.
+
+        Args:
+            place: The framework's own object for a device.
+            saved: What `save` has returned for it, just before.
+        """
+
+    @abstractmethod
     def leave(self, saved: Any) -> None:
-        """Put back what was there when *saved* was made, whatever was set since."""
+        """Put back what was there when *saved* was made, whatever was set since.
+
+        Also where an interrupt came before *place* was set, or while it was put back.
+        """
+
+    def enter(self, place: Any) -> Any:
+        """Make *place* the default of this thread, and return what `leave` has to put back.
+
+        Raises:
+            ScopeError: Something would run on another device all the same.
+        """
+        saved = self.save(place)
+        self.set(place, saved)
+        return saved
 
     @abstractmethod
     def join(self, upper: Any, lower: Any) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from devicecore.scope.chain import innermost, open_around
+from devicecore.scope.chain import here, innermost, open_around
 from devicecore.scope.decorating import Decorator
+from devicecore.scope.interrupts import always_left
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from devicecore.scope.decorating import Function
     from devicecore.scope.scope import device_scope
-    from devicecore.scope.stepping import Ends
+    from devicecore.scope.stepping import Ends, Step
 
 
 class _Together:
-    """Several context managers as one, the outermost first."""
+    """Several scopes, or steps of some, as one; the outermost first."""
 
     __slots__ = ("_contexts",)
 
-    def __init__(self, contexts: Sequence[AbstractContextManager[object]]) -> None:
+    def __init__(self, contexts: Sequence[device_scope | Step]) -> None:
         self._contexts = contexts
 
     def __enter__(self) -> None:
@@ -32,11 +32,29 @@ class _Together:
             DeviceGoneError: A device was closed meanwhile.
             ScopeError: A framework would compute on another device.
         """
-        with ExitStack() as entered:
+        entries = self.entered_so_far()
+        try:
             for context in self._contexts:
-                entered.enter_context(context)
-            entered.pop_all()  # all are entered, and stay so
+                context.__enter__()
+        except BaseException:
+            self.leave_after(entries)
+            raise
 
+    def entered_so_far(self) -> Any:
+        """Return what says which scopes are open in this thread; see `interrupts.Leavable`."""
+        scopes = here.scopes
+        return scopes, (scopes.frames[-1] if scopes.frames else None)
+
+    def leave_after(self, entries: Any) -> None:
+        """Leave those that were entered since; see `interrupts.Leavable`.
+
+        Args:
+            entries: What `entered_so_far` has returned.
+        """
+        for context in reversed(self._contexts):
+            context.leave_after(entries)
+
+    @always_left
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -44,10 +62,14 @@ class _Together:
         traceback: TracebackType | None,
     ) -> None:
         """Leave all of them, the innermost first."""
-        entered = ExitStack()
-        for context in self._contexts:
-            entered.push(context)
-        entered.__exit__(kind, error, traceback)
+        failed: Exception | None = None
+        for context in reversed(self._contexts):
+            try:
+                context.__exit__(kind, error, traceback)
+            except Exception as fault:  # noqa: BLE001 - a framework's; the others are left too
+                failed = failed or fault
+        if failed is not None:
+            raise failed
 
 
 class CapturedScopes(_Together, Decorator):
@@ -63,7 +85,7 @@ class CapturedScopes(_Together, Decorator):
         super().__init__(scopes)
         self._scopes = scopes
 
-    def for_steps(self, goes_on_after: Ends) -> AbstractContextManager[object]:
+    def for_steps(self, goes_on_after: Ends) -> _Together:
         """Return what the steps of one call of a decorated function enter."""
         return _Together([scope.for_steps(goes_on_after) for scope in self._scopes])
 

@@ -24,7 +24,7 @@ FORKED: Final = -1
 SUSPENDED: Final = -2
 
 
-Saves: TypeAlias = "Sequence[tuple[Adapter, Any]]"
+Saves: TypeAlias = "list[tuple[Adapter, Any]]"
 
 
 class Frame:
@@ -47,7 +47,7 @@ class Frame:
 
 
 # The end of every chain. Its device is the default one, None as long as that is the host.
-OUTSIDE: Frame = Frame(None, None, None, ENDED, ())
+OUTSIDE: Frame = Frame(None, None, None, ENDED, [])
 
 innermost: ContextVar[Frame] = ContextVar("devicecore_scopes", default=OUTSIDE)
 _innermost = innermost.get
@@ -126,10 +126,7 @@ def leave(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> No
     Raises:
         Exception: A framework refused to go back; all others have.
     """
-    frame.thread = ENDED
-    if innermost.get() is frame:
-        innermost.set(frame.parent or OUTSIDE)
-    _take_out(scopes, frame, error)
+    _take_out(scopes, frame, ENDED, error)
 
 
 def suspend(scopes: ThreadScopes, frame: Frame) -> None:
@@ -138,33 +135,39 @@ def suspend(scopes: ThreadScopes, frame: Frame) -> None:
     Raises:
         Exception: A framework refused to go back; all others have.
     """
-    frame.thread = SUSPENDED
     suspended.add(frame)
-    _take_out(scopes, frame, None)
+    _take_out(scopes, frame, SUSPENDED, None)
 
 
-def _take_out(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> None:
+def _take_out(scopes: ThreadScopes, frame: Frame, state: int, error: BaseException | None) -> None:
     frames = scopes.frames
-    if frames[-1] is frame:
-        frames.pop()
-        above: list[Frame] = []
-    else:
-        place = frames.index(frame)
-        above = frames[place + 1 :]
-        del frames[place]
-    if frame.saves:
-        restore(frame, above, error)
+    try:
+        if frame.saves:
+            above = frames[frames.index(frame) + 1 :] if frame in frames else []
+            restore(frame, above, error)
+    finally:
+        if not frame.saves:  # else an interrupt has come, and it is still to be taken out
+            frame.thread = state
+            if state == ENDED and innermost.get() is frame:
+                innermost.set(frame.parent or OUTSIDE)
+            if state == ENDED:
+                suspended.discard(frame)
+            if frame in frames:
+                frames.remove(frame)
 
 
 def restore(frame: Frame, above: Sequence[Frame], error: BaseException | None) -> None:
-    """Put back what *frame*, which is out already, had saved; see `leave`."""
+    """Put back what *frame* had saved, and forget it; see `leave`."""
     failed: Exception | None = None
-    for adapter, saved in reversed(frame.saves):
+    saves = frame.saves
+    while saves:
+        adapter, saved = saves[-1]
         try:
             if not (above and _handed_up(adapter, saved, above)):
                 adapter.leave(saved)
         except Exception as fault:  # noqa: BLE001 - the other frameworks go back all the same
             failed = failed or fault
+        saves.pop()  # only now: an interrupt may come before
     if failed is None:
         return
     if error is None:
@@ -172,12 +175,17 @@ def restore(frame: Frame, above: Sequence[Frame], error: BaseException | None) -
     error.add_note(f"and leaving the device scope failed: {failed!r}")
 
 
+def put_back(saves: Saves) -> None:
+    """Put back what was saved, the last one first."""
+    for adapter, saved in reversed(saves):
+        adapter.leave(saved)
+
+
 def _handed_up(adapter: Adapter, saved: Any, above: Sequence[Frame]) -> bool:
     for frame in above:
         for position, (theirs, upper) in enumerate(frame.saves):
             if theirs is adapter:
-                joined = (adapter, adapter.join(upper, saved))
-                frame.saves = (*frame.saves[:position], joined, *frame.saves[position + 1 :])
+                frame.saves[position] = (adapter, adapter.join(upper, saved))
                 return True
     return False
 

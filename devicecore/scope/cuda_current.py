@@ -30,13 +30,15 @@ class TorchCuda(Adapter):
         ordinal = _ordinal(device)
         return ordinal if ordinal is not None and self._cuda.is_available() else None
 
-    def enter(self, place: int) -> Any:
+    def save(self, place: int) -> Any:
+        """Return the current device, None of a CUDA that is not open."""
+        del place
+        return self._cuda.current_device() if self._cuda.is_initialized() else None
+
+    def set(self, place: int, saved: int | None) -> None:
         """Make *place* current, unless it is; a CUDA that is not open is at 0."""
-        cuda = self._cuda
-        before = cuda.current_device() if cuda.is_initialized() else None
-        if place != (before or 0):
-            cuda.set_device(place)
-        return before
+        if place != (saved or 0):
+            self._cuda.set_device(place)
 
     def leave(self, saved: int | None) -> None:
         """Put the device back that was current before."""

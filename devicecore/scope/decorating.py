@@ -149,6 +149,11 @@ def _steps(inside: AbstractContextManager[object], inner: Any) -> Generator[Any,
                 item = step(argument)
         except StopIteration as end:
             return end.value
+        except BaseException as error:
+            if not isinstance(error, Exception):  # an interrupt may have come after the step
+                with inside:
+                    inner.close()
+            raise
         try:
             argument = yield item
             step = inner.send

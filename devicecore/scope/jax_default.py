@@ -7,7 +7,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
-from devicecore.scope.adapter import Adapter
+from devicecore.scope.adapter import Adapter, Context
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -69,8 +69,8 @@ class JaxDefault(Adapter):
         """Return whether JAX has a backend and a device of that name."""
         return (name.index or 0) < len(self._devices(name))
 
-    def enter(self, place: Any) -> Any:
-        """Make *place* the default of this thread."""
+    def save(self, place: Any) -> Any:
+        """Return the context to enter, none if *place* is the default already."""
         before = self._jax.config.jax_default_device
         process = None if self._process is None else self._process.get_global()
         if before is place or before == place:
@@ -85,9 +85,13 @@ class JaxDefault(Adapter):
                 "a compiled function runs on one device: that of the scope around its call",
                 "enter the scope outside of jax.jit",
             )
-        context = self._jax.default_device(place)
-        context.__enter__()
-        return (process, (context,), self._last_set)
+        return (process, (Context(self._jax.default_device(place)),), self._last_set)
+
+    def set(self, place: Any, saved: Any) -> None:
+        """Make *place* the default of this thread."""
+        del place
+        for context in saved[1]:
+            context.enter()
 
     def _first(self, place: Any) -> Any:
         """Return the device that *place* is, for a platform or None the first one of it."""
@@ -98,7 +102,7 @@ class JaxDefault(Adapter):
         """Leave the contexts; undo what this thread has set for the process meanwhile."""
         process, contexts, last_set = saved
         for context in contexts:
-            context.__exit__(None, None, None)
+            context.leave()
         if self._last_set is not last_set and self._last_set[0] == get_ident():
             self._jax.config.update("jax_default_device", process)
 

@@ -109,10 +109,13 @@ def catch_up(scopes: chain.ThreadScopes, now: tuple[Adapter, ...]) -> None:
     new = tuple(each for each in now if each not in scopes.adapters)
     scopes.adapters = now
     for frame in scopes.frames:
+        more: chain.Saves = []
         try:
             placed = placement(frame.device, frame.owner.frameworks, new)
-            frame.saves = (*frame.saves, *apply(placed))
+            apply(placed, more)
+            frame.saves += more
         except DeviceCoreError as error:
+            chain.put_back(more)
             msg = f"{frame.owner!r} was open when a framework was imported, which cannot follow it"
             warnings.warn(f"{msg}: {error}", RuntimeWarning, stacklevel=3)
 
@@ -163,11 +166,12 @@ def placement(
     return Placement(device, asked, tuple(places), tuple(refused), len(sys.modules))
 
 
-def apply(placed: Placement) -> chain.Saves:
-    """Set the frameworks as *placed* says, all of them or, on an error, none.
+def apply(placed: Placement, saves: chain.Saves) -> None:
+    """Set the frameworks as *placed* says.
 
-    Returns:
-        What leaving has to put back.
+    Args:
+        placed: What entering does.
+        saves: What leaving has to put back is added to it; also before an error, or an interrupt.
 
     Raises:
         FallbackForbiddenError: A framework would keep its default, which the ledger forbids.
@@ -176,24 +180,20 @@ def apply(placed: Placement) -> chain.Saves:
     if placed.refused:
         for adapter, reason in placed.refused:
             default_ledger().record(adapter.title, placed.device.name, "its default", reason)
-    return enter_all(placed.places)
+    enter_all(placed.places, saves)
 
 
-def enter_all(places: tuple[tuple[Adapter, Any], ...]) -> chain.Saves:
-    """Set each framework to its place, all of them or, on an error, none.
+def enter_all(places: tuple[tuple[Adapter, Any], ...], saves: chain.Saves) -> None:
+    """Set each framework to its place.
 
-    Returns:
-        What leaving has to put back.
+    Args:
+        places: The places.
+        saves: What leaving has to put back is added to it; also before an error, or an interrupt.
 
     Raises:
         ScopeError: A framework would use another device.
     """
-    done: list[tuple[Adapter, Any]] = []
-    try:
-        for adapter, place in places:
-            done.append((adapter, adapter.enter(place)))
-    finally:
-        if len(done) < len(places):  # an error, or an interrupt: none may stay on the device
-            for adapter, saved in reversed(done):
-                adapter.leave(saved)
-    return done
+    for adapter, place in places:
+        saved = adapter.save(place)
+        saves.append((adapter, saved))
+        adapter.set(place, saved)

@@ -82,8 +82,12 @@ class PaddleDefault(Adapter):
         kind = self._kind(name)
         return kind not in {None, "gpu"} and (name.index or 0) < self._count(str(kind))
 
-    def enter(self, place: str) -> Any:
-        """Make *place* the device of the process, for as long as nobody needs another one."""
+    def save(self, place: str) -> Any:
+        """Return who needs *place* now, and the place before.
+
+        Raises:
+            ScopeError: Somebody needs another one.
+        """
         with self._lock:
             mine = get_ident()
             for entry in self._entries:
@@ -94,12 +98,15 @@ class PaddleDefault(Adapter):
                         "this Paddle has one device for all threads of the process",
                         "use one device at a time, or pass a place to each call of Paddle",
                     )
-            before = self._paddle.device.get_device()
-            if before != place:
-                self._set(place)
-            entry = _Entry(place, before)
+            entry = _Entry(place, self._paddle.device.get_device())
             self._entries.append(entry)
             return entry
+
+    def set(self, place: str, saved: _Entry) -> None:
+        """Make *place* the device of the process, for as long as nobody needs another one."""
+        if saved.before != place:
+            with self._lock:
+                self._set(place)
 
     def _set(self, place: str) -> None:
         if self.is_per_thread is None and self._set_elsewhere(place):
@@ -124,6 +131,8 @@ class PaddleDefault(Adapter):
     def leave(self, saved: _Entry) -> None:
         """Put the place back that was there before, once nobody else is inside."""
         with self._lock:
+            if saved not in self._entries:  # it was left before
+                return
             above = [each for each in self._entries if self._shares(each, saved)]
             above = above[above.index(saved) + 1 :]
             self._entries.remove(saved)

@@ -14,6 +14,7 @@ from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, here, innermos
 from devicecore.scope.decorating import Decorator
 from devicecore.scope.finding import Found, is_still_true, look
 from devicecore.scope.imports import watch_imports
+from devicecore.scope.interrupts import always_left
 from devicecore.scope.loaded import FRAMEWORKS, Placement, adapters, apply, catch_up, placement
 from devicecore.scope.meaning import read
 from devicecore.scope.stepping import Ends, Step
@@ -116,12 +117,40 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         frames = scopes.frames
         if frames and frames[-1] is not around and held:
             self._look_beside(frames[-1], around, device.name)
-        saves = apply(found) if found.places or found.refused else ()
-        frame = Frame(device, around, self, scopes.ident, saves)
-        frames.append(frame)
-        _set_innermost(frame)
+        frame = Frame(device, around, self, scopes.ident, [])
+        try:
+            frames.append(frame)  # from here on there is something to be left, whatever comes
+            _set_innermost(frame)
+            if found.places or found.refused:
+                apply(found, frame.saves)
+        except BaseException as error:
+            if frame in frames:
+                chain.leave(scopes, frame, error)
+            raise
         return device
 
+    def entered_so_far(self) -> Any:
+        """Return what says which scopes are open in this thread; see `interrupts.Leavable`."""
+        scopes = here.scopes
+        return scopes, (scopes.frames[-1] if scopes.frames else None)
+
+    def leave_after(self, entries: Any) -> None:
+        """Leave this scope if it was entered since; see `interrupts.Leavable`.
+
+        Args:
+            entries: What `entered_so_far` has returned.
+        """
+        scopes, last = entries
+        if scopes is not here.scopes:
+            return
+        for frame in reversed(scopes.frames):
+            if frame is last:
+                return
+            if frame.owner is self:
+                chain.leave(scopes, frame, None)
+                return
+
+    @always_left
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -137,11 +166,15 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         scopes = here.scopes
         frames = scopes.frames
         if frames and frames[-1] is frame and frame.owner is self:  # in order, as nearly always
-            frames.pop()
+            if frame.saves:
+                try:
+                    chain.restore(frame, (), error)
+                except Exception:
+                    chain.leave(scopes, frame, None)
+                    raise
             frame.thread = ENDED
             _set_innermost(frame.parent or OUTSIDE)
-            if frame.saves:
-                chain.restore(frame, (), error)
+            frames.pop()
         elif found := self._entered(frame, scopes):
             chain.leave(scopes, found, error)
 

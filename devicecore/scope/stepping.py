@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from devicecore.scope import chain
 from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, SUSPENDED, Frame, here, innermost
+from devicecore.scope.interrupts import always_left
 from devicecore.scope.loaded import enter_all
 
 if TYPE_CHECKING:
@@ -45,6 +46,15 @@ class Step:
         if self._waiting:
             self._resume()
 
+    def entered_so_far(self) -> Any:
+        """Return what says which scopes are open."""
+        return self._scope.entered_so_far()
+
+    def leave_after(self, entries: Any) -> None:
+        """Leave the scope if it was entered since; see `interrupts.Leavable`."""
+        self._scope.leave_after(entries)
+
+    @always_left
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -94,20 +104,25 @@ class Step:
 
     def _resume(self) -> None:
         """Enter again what waits and was not left meanwhile; all of it or, on an error, nothing."""
-        waiting, self._waiting = self._waiting, ()
+        waiting = self._waiting
         scopes = here.scopes
         try:
             for frame in waiting:
                 if frame.thread == ENDED:
                     continue
+                if frame in scopes.frames and frame.thread == SUSPENDED:  # by an interrupt
+                    scopes.frames.remove(frame)
                 frame.parent = innermost.get()
                 if frame.thread == SUSPENDED:
                     placed = frame.owner.placement_of(frame.device, scopes.adapters)
-                    frame.saves = enter_all(placed.places)
+                    frame.saves = []
                     frame.thread = scopes.ident
                     scopes.frames.append(frame)
+                    innermost.set(frame)
+                    enter_all(placed.places, frame.saves)
                     chain.suspended.discard(frame)
                 innermost.set(frame)
+            self._waiting = ()
         except BaseException as error:
             self._suspend()
             self._waiting = waiting

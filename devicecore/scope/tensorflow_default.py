@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
-from devicecore.scope.adapter import Adapter
+from devicecore.scope.adapter import Adapter, Context
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -48,8 +48,8 @@ class TensorFlowDefault(Adapter):
         """Return whether TensorFlow lists a device of that name."""
         return _place(name) in self._listed()
 
-    def enter(self, place: str) -> Any:
-        """Make *place* the device of eager operations."""
+    def save(self, place: str) -> Any:
+        """Return the place before, and the context to enter."""
         before = getattr(self._here, "place", None)
         if place != before and self._tensorflow.inside_function():
             msg = f"TensorFlow is tracing a function, and may ignore the scope of {place}"
@@ -58,17 +58,20 @@ class TensorFlowDefault(Adapter):
                 "a traced function runs on the device of the scope around its call",
                 "enter the scope outside of tf.function",
             )
-        context = self._tensorflow.device(place)
-        context.__enter__()
+        return (before, (Context(self._tensorflow.device(place)),))
+
+    def set(self, place: str, saved: Any) -> None:
+        """Make *place* the device of eager operations."""
         self._here.place = place
-        return (before, (context,))
+        for context in saved[1]:
+            context.enter()
 
     def leave(self, saved: Any) -> None:
         """Leave the contexts."""
         before, contexts = saved
         self._here.place = before
         for context in contexts:
-            context.__exit__(None, None, None)
+            context.leave()
 
     def join(self, upper: Any, lower: Any) -> Any:
         """Return the contexts of both, and the older place."""

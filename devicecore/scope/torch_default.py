@@ -112,28 +112,30 @@ class TorchDefault(Adapter):
 
     # --- setting it ---------------------------------------------------------------------------
 
-    def enter(self, place: Any) -> Any:
-        """Make *place* what factories use, by the least that has this effect."""
+    def save(self, place: Any) -> Any:
+        """Choose the least that makes *place* what factories use."""
         depth = self._depth()
         if depth:
             top = self._top(depth)
             if top is not None and type(place) is self._device:
-                before = top.device
-                if before != place:
-                    top.device = place
-                return (top, before, top, self._of_set_default_device())
+                return (top, top.device, top, self._of_set_default_device())
         if place is self._cpu:
             return _UNTOUCHED
         if type(place) is not self._device:
-            self._push(place)
             return place
         try:
             own = self._own.context
             own.device = place
         except AttributeError:
             own = self._own.context = self._context(place)
-        self._push(own)
         return own
+
+    def set(self, place: Any, saved: Any) -> None:
+        """Do that."""
+        if type(saved) is not tuple:
+            self._push(saved)
+        elif saved[0] is not None:
+            saved[0].device = place
 
     def leave(self, saved: Any) -> None:
         """Put back the device, or take away the context; undo ``torch.set_default_device``."""
@@ -190,6 +192,8 @@ class TorchDefault(Adapter):
 
     def _remove(self, mode: Any) -> None:
         """Take *mode* off the stack; what others put above it stays."""
+        if all(self._at(position) is not mode for position in range(self._depth())):
+            return
         above = []
         while self._depth():
             found = self._pop()

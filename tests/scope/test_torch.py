@@ -10,6 +10,7 @@ import pytest
 from devicecore import Device, device_scope
 from devicecore.errors import ScopeError
 from devicecore.scope.adapter import Adapter
+from devicecore.scope.chain import Saves, put_back
 from devicecore.scope.loaded import adapters, apply, placement
 
 if TYPE_CHECKING:
@@ -134,8 +135,11 @@ class Refusing(Adapter):
     def place_of(self, device: Device) -> Any:
         return device
 
-    def enter(self, place: Any) -> Any:
+    def save(self, place: Any) -> Any:
         raise ScopeError(place)
+
+    def set(self, place: Any, saved: Any) -> None:
+        pytest.fail("set")
 
     def leave(self, saved: Any) -> None:
         pytest.fail("left")
@@ -147,8 +151,11 @@ class Refusing(Adapter):
 def test_a_framework_that_refuses_leaves_the_others_as_they_were() -> None:
     device = Device("/device:OTHER:1", torch_device="meta")
     (ours,) = [each for each in adapters() if each.title == "torch"]
+    saves: Saves = []
     with pytest.raises(ScopeError):
-        apply(placement(device, None, (ours, Refusing())))
+        apply(placement(device, None, (ours, Refusing())), saves)
+    assert len(stack()) == 1
+    put_back(saves)
     assert stack() == []
 
 

@@ -1,0 +1,86 @@
+"""Blocks that are left even where an interrupt comes before ``__exit__`` has begun.
+
+Python looks for Ctrl-C where a function begins, so also between the end of a ``with`` block and the
+first line of an ``__exit__``, and between the last line of an ``__enter__`` and the block.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from weakref import ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Exit = TypeVar("Exit", bound="Callable[..., None]")
+
+
+class Leavable(Protocol):
+    """Something whose ``__exit__`` is an `always_left` one."""
+
+    def entered_so_far(self) -> Any:
+        """Return what says which entries there are already, before a block is entered."""
+
+    def leave_after(self, entries: Any) -> None:
+        """Leave what this thread has entered after *entries*; nothing if that was left already.
+
+        Args:
+            entries: What `entered_so_far` has returned.
+        """
+
+
+def always_left(function: Exit) -> Exit:
+    """Return an ``__exit__`` that is made up for where it does not run, or not to its end.
+
+    A ``with`` statement holds what it looks up as ``__exit__`` from before ``__enter__`` until the
+    block is over, and nobody else does. So when that goes, the block is over.
+
+    Args:
+        function: The ``__exit__`` of a `Leavable`.
+    """
+    return cast("Exit", _Exit(function))
+
+
+class _Exit:
+    """A descriptor: each ``with`` statement gets an ``__exit__`` of its own."""
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        if owner is None:
+            return self._function
+        block = [self._function, owner, owner.entered_so_far(), None]
+        # No method of `block`: its frame, in a traceback, must not hold what the statement holds.
+        leave = partial(_leave, block)
+        block[_WATCH] = watch = _Watch(leave, _gone)
+        watch.block = block
+        return leave
+
+
+_WATCH = 3
+
+
+class _Watch(ref):  # type: ignore[type-arg]
+    __slots__ = ("block",)
+
+    block: list[Any]
+
+
+def _leave(block: list[Any], kind: Any, error: Any, traceback: Any) -> None:
+    try:
+        block[0](block[1], kind, error, traceback)
+    except Exception:
+        block[_WATCH] = None  # it has run to its end
+        raise
+    block[_WATCH] = None
+
+
+def _gone(watch: _Watch) -> None:
+    block = getattr(watch, "block", None)
+    if block is not None:  # else an interrupt came before there was a block
+        _, owner, entries, _ = block
+        block.clear()
+        owner.leave_after(entries)
