@@ -11,6 +11,7 @@ from weakref import ref
 
 from devicecore.errors import ModelError, NotLiveError, UnknownResourceError
 from devicecore.ledger import default_ledger
+from devicecore.names import PROVIDER_TYPES
 from devicecore.onnx.arguments import (
     checked_options,
     checked_policy,
@@ -23,7 +24,7 @@ from devicecore.onnx.arguments import (
 from devicecore.onnx.arrays import call_key, signature
 from devicecore.onnx.loaded import LoadedModel
 from devicecore.onnx.session_stream import stream_for
-from devicecore.ort import CPU_PROVIDER, open_session
+from devicecore.ort import open_session
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
 
@@ -235,10 +236,10 @@ class OnnxModel:
             device=f"{device.device_type} {device.attributes.description}",
             digest=self.digest,
         )
-        left = session.total_nodes - session.live_nodes
-        if left and spec.provider != CPU_PROVIDER:
+        for provider, left in session.left_nodes.items():
             reason = f"{spec.provider} does not take {left} of the {session.total_nodes} nodes"
-            default_ledger().record(self.name, device.name, "CPU", reason)
+            place = PROVIDER_TYPES.get(provider, provider)
+            default_ledger().record(self.name, device.name, place, reason)
         return LoadedModel(self.name, session, stream)
 
     def __getstate__(self) -> dict[str, Any]:

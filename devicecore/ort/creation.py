@@ -14,7 +14,7 @@ from devicecore.errors import DeviceCoreError, ModelError, NotLiveError
 from devicecore.optional import require
 from devicecore.ort.assignment import RECORD_KEY, can_record
 from devicecore.ort.builds import lack_of
-from devicecore.ort.dialects import Precision, Preferences, provider_options
+from devicecore.ort.dialects import Precision, Preferences, in_between, provider_options
 from devicecore.ort.libraries import preload
 from devicecore.ort.log_capture import captured_log
 from devicecore.ort.package import OrtPackage, ort_package, provider_library
@@ -137,7 +137,10 @@ def _create(ort: Any, recipe: Recipe, options: Any) -> Any:
         add_provider(ort, options, spec, wanted)
         return ort.InferenceSession(recipe.model, options, enable_fallback=0)
     _prepare(ort, spec.provider)
-    providers = [(spec.provider, provider_options(spec, wanted, {}))]
+    providers = [
+        (spec.provider, provider_options(spec, wanted, {})),
+        *in_between(spec, wanted, ort.get_available_providers()),
+    ]
     return ort.InferenceSession(recipe.model, options, providers=providers, enable_fallback=0)
 
 
@@ -157,6 +160,8 @@ def add_provider(ort: Any, options: Any, spec: SessionSpec, wanted: Preferences)
     _prepare(ort, spec.provider)
     if spec.provider != CPU_PROVIDER:  # which is always there, as the last one
         options.add_provider(spec.provider, provider_options(spec, wanted, {}))
+        for provider, further in in_between(spec, wanted, ort.get_available_providers()):
+            options.add_provider(provider, further)
 
 
 def _prepare(ort: Any, provider: str) -> None:

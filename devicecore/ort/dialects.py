@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from devicecore.ort.spec import SessionSpec
 
-    from devicecore.ort.spec import SessionSpec
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 Precision = Literal["f32", "default"]
 """``"f32"`` computes in float32 throughout; ``"default"`` leaves it to the provider."""
@@ -35,7 +35,9 @@ class Preferences:
 
 
 OPENVINO = "OpenVINOExecutionProvider"
-_CUDA = "CUDAExecutionProvider"
+CUDA_PROVIDER = "CUDAExecutionProvider"
+_TENSORRT = "TensorrtExecutionProvider"
+_COREML = "CoreMLExecutionProvider"
 
 
 @frozen
@@ -45,33 +47,36 @@ class EngineOptions:
     Attributes:
         folders: The options that take the folder; the first one is the engine's.
         switch: The option that has to be "1" besides; empty if there is none.
+        further_switches: Those that have to be "1" for the other folders.
         is_slow: Whether a build takes minutes.
         is_sealed: Whether a session leaves the files as they are once it is open.
     """
 
     folders: tuple[str, ...]
     switch: str = ""
+    further_switches: tuple[str, ...] = ()
     is_slow: bool = False
     is_sealed: bool = True
 
     def for_folder(self, folder: str) -> dict[str, str]:
         """Return the options that make the provider keep its engines in *folder*."""
-        switched = {self.switch: "1"} if self.switch else {}
-        return switched | dict.fromkeys(self.folders, folder)
+        switches = filter(None, (self.switch, *self.further_switches))
+        return dict.fromkeys(switches, "1") | dict.fromkeys(self.folders, folder)
 
 
 # The plug-in of OpenVINO takes the folder inside its ``load_config``, see `provider_options`.
 ENGINE_OPTIONS: dict[str, EngineOptions] = {
-    "TensorrtExecutionProvider": EngineOptions(
+    _TENSORRT: EngineOptions(
         ("trt_engine_cache_path", "trt_timing_cache_path"),
         "trt_engine_cache_enable",
+        ("trt_timing_cache_enable",),
         is_slow=True,
         is_sealed=False,
     ),
     "NvTensorRTRTXExecutionProvider": EngineOptions(
         ("nv_runtime_cache_path",), is_slow=True, is_sealed=False
     ),
-    "CoreMLExecutionProvider": EngineOptions(("ModelCacheDirectory",), is_slow=True),
+    _COREML: EngineOptions(("ModelCacheDirectory",), is_slow=True),
     OPENVINO: EngineOptions(("cache_dir",), is_sealed=False),
 }
 
@@ -99,17 +104,43 @@ def provider_options(
         options = ENGINE_OPTIONS[spec.provider].for_folder(wanted.engines) | options
     if wanted.threads and spec.provider == OPENVINO and options.get("device_type") == "CPU":
         options.setdefault("num_of_threads", str(wanted.threads))
-    if spec.provider == _CUDA:
+    if spec.provider == CUDA_PROVIDER:
         # An exhaustive search, its default, runs anew for each shape: seconds for a text of its own
         # width, where the heuristic finds the same kernels at once.
         options.setdefault("cudnn_conv_algo_search", "HEURISTIC")
-    if wanted.precision == "f32" and spec.provider in _IN_FLOAT32:
-        key, value = _IN_FLOAT32[spec.provider]
-        options.setdefault(key, value)
+    if wanted.precision == "f32":
+        options = _IN_FLOAT32.get(spec.provider, {}) | options
     return options
 
 
-_IN_FLOAT32 = {_CUDA: ("use_tf32", "0"), OPENVINO: ("precision", "FP32")}
+def in_between(
+    spec: SessionSpec, wanted: Preferences, available: Collection[str]
+) -> list[tuple[str, dict[str, str]]]:
+    """Return providers, with their options, for what that of *spec* leaves, before the CPU's.
+
+    What TensorRT does not take stays on its card.
+
+    Args:
+        spec: How the session is opened.
+        wanted: What is asked for.
+        available: The providers that this ONNX Runtime has.
+    """
+    if spec.provider != _TENSORRT or CUDA_PROVIDER not in available:
+        return []
+    same = {key: spec.options[key] for key in _OF_THE_CARD if key in spec.options}
+    plain = Preferences(wanted.precision)
+    return [(CUDA_PROVIDER, provider_options(SessionSpec(CUDA_PROVIDER, same), plain, {}))]
+
+
+# Which card, and on which stream: CUDA's options have the same names.
+_OF_THE_CARD = ("device_id", "user_compute_stream")
+_IN_FLOAT32 = {
+    CUDA_PROVIDER: {"use_tf32": "0"},
+    OPENVINO: {"precision": "FP32"},
+    # Its default format has no types and runs in half precision on GPU and neural engine; an ML
+    # program computes in those of the model.
+    _COREML: {"ModelFormat": "MLProgram", "AllowLowPrecisionAccumulationOnGPU": "0"},
+}
 
 
 def _openvino_plugin(options: dict[str, str], wanted: Preferences, device: str) -> dict[str, str]:

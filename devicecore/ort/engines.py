@@ -18,15 +18,15 @@ from attrs import evolve
 from devicecore import config
 from devicecore.errors import ModelError, NotLiveError
 from devicecore.ort.build_notice import build_notice
-from devicecore.ort.creation import create
+from devicecore.ort.creation import Recipe, create
 from devicecore.ort.dialects import ENGINE_OPTIONS, OPENVINO
 from devicecore.ort.engine_cache import EngineCache, EngineKey
 from devicecore.ort.model_digest import model_digest
+from devicecore.ort.model_file import described
 from devicecore.ort.package import ort_package
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
-    from devicecore.ort.creation import Recipe
     from devicecore.ort.engine_cache import Entry
     from devicecore.ort.session import OpenedSession
     from devicecore.ort.spec import SessionSpec
@@ -54,6 +54,25 @@ def keeps_engines(spec: SessionSpec, policy: CachePolicy) -> bool:
         return False
     named = any(option in spec.options for option in known.folders)
     return not named and "CACHE_DIR" not in spec.options.get("load_config", "")
+
+
+def engine_folder(model: bytes | str | Path, spec: SessionSpec, device: str) -> str:
+    """Return the folder for the engines of *model* in a session that a program opens itself.
+
+    Empty where the provider keeps none, or keeps them in a folder that *spec* names. A folder
+    serves one model: TensorRT, for one, takes the engine of another model of the same structure.
+
+    Raises:
+        EngineCacheError: The folder cannot be used.
+        ModelError: The model cannot be read.
+    """
+    if not keeps_engines(spec, "engines"):
+        return ""
+    source = model if isinstance(model, bytes) else str(model)
+    recipe = Recipe(source, described(model), spec, entries={"opened by": "the program"})
+    with EngineCache().entry(_key(recipe, model_digest(model), device)) as entry:
+        entry.is_sealed = False  # the provider writes into it only later
+        return str(entry.folder)
 
 
 def create_with_engine(recipe: Recipe, digest: str, device: str) -> OpenedSession:

@@ -72,6 +72,15 @@ class OpenedSession:
         return self.nodes.get(self.spec.provider, 0)
 
     @property
+    def left_nodes(self) -> Mapping[str, int]:
+        """How many nodes other providers run, by their names."""
+        return {
+            name: count
+            for name, count in self.nodes.items()
+            if count and name != self.spec.provider
+        }
+
+    @property
     def total_nodes(self) -> int:
         """How many nodes there are in all, after ONNX Runtime optimised the model."""
         return sum(self.nodes.values())

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from devicecore.errors import DeviceCoreError, NotLiveError
+from devicecore.errors import DeviceCoreError, EngineCacheError, NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.ort.creation import thread_limit
-from devicecore.ort.dialects import Preferences, provider_options
+from devicecore.ort.dialects import CUDA_PROVIDER, Preferences, in_between, provider_options
+from devicecore.ort.engines import engine_folder
+from devicecore.ort.package import provider_library
 from devicecore.ort.spec import CPU_PROVIDER
 from devicecore.resolution.full import AUTO, automatic_types, resolve
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from devicecore.device import Device
     from devicecore.names import DeviceName
     from devicecore.runtime import Runtime
@@ -78,6 +82,7 @@ def resolve_device(
 def get_providers(
     device: str | DeviceName | Device | None = None,
     *,
+    model: bytes | str | Path | None = None,
     strict: bool = False,
     runtime: Runtime | None = None,
 ) -> list[str | tuple[str, dict[str, str]]]:
@@ -85,17 +90,21 @@ def get_providers(
 
     Args:
         device: Whose provider; None for the best live device.
+        model: The file, or the bytes, that the session will open. TensorRT, CoreML and OpenVINO
+            then keep what they compile in a folder of its own in devicecore's cache; without it
+            nothing is kept, since engines of several models in one folder give wrong results.
         strict: Raise where the device does not work or cannot be reached this way.
         runtime: Whose devices; None for those of this process.
 
     Returns:
-        The device's own provider with its options, then the CPU's. Only the CPU's where the device
-        does not work, or works only through a plug-in, which ``providers=`` does not reach: the
-        ledger then has an entry.
+        The device's own provider with its options, then the CPU's; between TensorRT's and the CPU's
+        CUDA's on the same GPU. Only the CPU's where the device does not work, or works only through
+        a plug-in, which ``providers=`` does not reach: the ledger then has an entry.
 
     Raises:
         DeviceCoreError: With *strict*, the device does not work, or only through a plug-in.
         InvalidDeviceNameError: *device* is no device name.
+        ModelError: *model* cannot be read, where it has to be.
     """
     source = runtime or default_runtime()
     wanted = AUTO if device is None else device
@@ -120,8 +129,29 @@ def get_providers(
         return [CPU_PROVIDER]
     if spec.provider == CPU_PROVIDER:
         return [CPU_PROVIDER]
-    options = provider_options(spec, Preferences(threads=thread_limit(None)), {})
-    return [(spec.provider, options) if options else spec.provider, CPU_PROVIDER]
+    engines = "" if model is None else _engine_folder(found, model, strict=strict)
+    preferences = Preferences("f32", engines, thread_limit(None))
+    # What a build with TensorRT has besides is seen in its files, without importing it.
+    has = [name for name in (CUDA_PROVIDER,) if provider_library(name)]
+    chosen = [
+        (spec.provider, provider_options(spec, preferences, {})),
+        *in_between(spec, preferences, has),
+    ]
+    return [*((name, options) if options else name for name, options in chosen), CPU_PROVIDER]
+
+
+def _engine_folder(device: Device, model: bytes | str | Path, *, strict: bool) -> str:
+    """Return where *device* keeps engines of *model*, an empty text where that cannot be."""
+    assert device.session is not None
+    try:
+        return engine_folder(
+            model, device.session, f"{device.device_type} {device.attributes.description}"
+        )
+    except EngineCacheError as error:
+        if strict:
+            raise
+        default_ledger().record("get_providers", "the engine cache", "no cache", str(error))
+        return ""
 
 
 def _accelerator(backend: str, source: Runtime) -> Device | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from attrs import frozen
 
 NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
+_MICROSOFT = 0x1414  # in whose name WSL shows the GPUs of Windows
 
 ROOT = Path("/")
 SYSTEM: str = sys.platform
@@ -73,6 +74,19 @@ def physical_id(address: str) -> str | None:
     lines = _text(ROOT / "proc/driver/nvidia/gpus" / address / "information").splitlines()
     uuids = (line.partition(":")[2].strip() for line in lines if line.startswith("GPU UUID"))
     return next(uuids, address)
+
+
+def wsl_gpu() -> str | None:
+    """Return the id of the one GPU that WSL shows; None elsewhere, and where it shows several.
+
+    WSL shows a GPU of Windows under an address of its own, which no driver knows, so that devices
+    on one GPU cannot be told to be so by their addresses. Old versions show no address at all.
+    """
+    if not exists("dev/dxg"):
+        return None
+    shown = pci_cards(_MICROSOFT) or []
+    addresses = [card.address for card in shown] or ["dxg"]
+    return addresses[0] if len(addresses) == 1 else None
 
 
 def cpu_maker() -> str:

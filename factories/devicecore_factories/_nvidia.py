@@ -143,6 +143,21 @@ class CudaDriver:
         return NotLiveError("CUDA", "broken", reason, "restart" if code == _MISMATCH else "")
 
 
+def id_under_wsl() -> str | None:
+    """Return the id of the one GPU that WSL shows: NVIDIA's UUID if it is one of NVIDIA's.
+
+    Asks the driver, so it is called in a child process. None where `_hardware.wsl_gpu` is.
+    """
+    known = _hardware.wsl_gpu()
+    if known is None:
+        return None
+    try:
+        cards = CudaDriver().cards()
+    except NotLiveError:
+        return known
+    return cards[0].physical_id if len(cards) == 1 else None
+
+
 def cards_from_child() -> tuple[PhysicalDevice, ...]:
     """Return the cards in the order of CUDA, with the driver started in a child process only."""
     if driver_metadata().state != "untried" or getattr(sys, "frozen", False):

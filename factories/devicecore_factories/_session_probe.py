@@ -19,7 +19,7 @@ from devicecore.ort import (
     register,
 )
 from devicecore.ort.plugins import native_device
-from devicecore_factories import _answers, _hardware
+from devicecore_factories import _answers, _hardware, _nvidia
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -116,7 +116,7 @@ def _card(device_type: str, index: int, device: EpDevice) -> PhysicalDevice:
     card = PhysicalDevice(
         device_type,
         index,
-        "cpu" if device.hardware == "CPU" else _hardware.physical_id(where),
+        _physical_id(device, where),
         f"{device.hardware} of {device.vendor or 'an unknown maker'}",
         device.hardware,
         numa_node=_hardware.numa_node(where) if where else None,
@@ -124,6 +124,13 @@ def _card(device_type: str, index: int, device: EpDevice) -> PhysicalDevice:
     )
     spec = SessionSpec(device.provider, ep_device_index=device.index, library=device.library)
     return with_session(card, spec)
+
+
+def _physical_id(device: EpDevice, address: str) -> str | None:
+    if device.hardware == "CPU":
+        return "cpu"
+    under_wsl = _nvidia.id_under_wsl() if device.hardware == "GPU" else None
+    return under_wsl or _hardware.physical_id(address)
 
 
 def _address(device: EpDevice) -> str:
@@ -137,10 +144,14 @@ def on_cards(
 ) -> list[PhysicalDevice]:
     """Return those of *cards* that are *offered*, each with its session.
 
-    They are told by their place on the bus; where no place is told, by their order.
+    They are told by their place on the bus; where no place is told, or one that only WSL knows,
+    by their order.
     """
+    cards = list(cards)
     places = {card.details.get("pci_bus_id", ""): card for card in offered}
-    in_order = list(offered) if places.keys() == {""} else []
+    known = {card.details.get("pci_bus_id", "") for card in cards}
+    only_of_wsl = _hardware.exists("dev/dxg") and known.isdisjoint(places)
+    in_order = list(offered) if places.keys() == {""} or only_of_wsl else []
     found = []
     for number, card in enumerate(cards):
         match = places.get(card.details.get("pci_bus_id", ""))

@@ -8,6 +8,7 @@ from attrs import evolve
 
 from devicecore.liveness import PhysicalDevice
 from devicecore.names import DeviceName
+from devicecore.optional import require
 from devicecore.ort import SessionSpec, probe_provider, provider_library
 from devicecore_factories import _answers, _hardware
 from devicecore_factories._backend import BackendFactory, facts_of
@@ -22,6 +23,8 @@ from devicecore_factories._session_probe import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from devicecore.device import Device
     from devicecore.device_factory import DeviceOptions
     from devicecore.liveness import Liveness
@@ -30,7 +33,7 @@ _PROVIDER = "OpenVINOExecutionProvider"
 _PLUGIN = Offer(_PROVIDER, plugin=True)
 _BUILT_IN = Offer(_PROVIDER)
 _MAKER = "GenuineIntel"
-_KINDS = ("GPU", "NPU", "CPU")
+_KINDS = ("GPU", "NPU", "CPU")  # of the plug-in
 
 
 class OpenVINOPluginFactory(BackendFactory):
@@ -71,7 +74,7 @@ class OpenVINOPluginFactory(BackendFactory):
 class OpenVINOInTreeFactory(OpenVINOPluginFactory):
     """The same for a build of ONNX Runtime with OpenVINO in it.
 
-    Such a build lists no devices, so each kind is tried.
+    Such a build lists no EpDevices, so each piece of hardware that OpenVINO may know is tried.
     """
 
     priority = 188
@@ -86,26 +89,55 @@ class OpenVINOInTreeFactory(OpenVINOPluginFactory):
         return evolve(seen, fix="") if seen.state == "missing" else seen
 
     def try_out(self, framework: str) -> Liveness:
-        tried = [(kind, probe_provider(_session(kind))) for kind in _KINDS]
-        live = [(kind, answer) for kind, answer in tried if answer.is_live]
+        names = _names_of_openvino()
+        tried = [(name, probe_provider(_session(name))) for name in names]
+        live = [(name, answer) for name, answer in tried if answer.is_live]
         if not live:
             return _answers.best(answer for _, answer in tried)
+        ids = _physical_ids([name for name, _ in live])
         return _answers.of_cards(
-            "onnx", [(_card(index, kind), answer) for index, (kind, answer) in enumerate(live)]
+            "onnx",
+            [(_card(index, name, ids), answer) for index, (name, answer) in enumerate(live)],
         )
 
 
-def _session(kind: str) -> SessionSpec:
-    return SessionSpec(_PROVIDER, {"device_type": kind})
+def _names_of_openvino() -> list[str]:
+    """Return OpenVINO's names of the hardware to try: ``GPU.1`` is its second GPU."""
+    count = len(_hardware.pci_cards(_hardware.INTEL) or ())
+    gpus = [f"GPU.{index}" for index in range(count)] if count > 1 else ["GPU"]
+    if not count:  # Windows and WSL show no bus, but the build itself may tell
+        gpus = [name for name in _told_by_the_build() if name.startswith("GPU")] or gpus
+    return [*gpus, "NPU", "CPU"]
 
 
-def _card(index: int, kind: str) -> PhysicalDevice:
-    card = PhysicalDevice("OPENVINO", index, _physical_id(kind), f"the {kind}", kind)
-    return with_session(card, _session(kind))
+def _told_by_the_build() -> list[str]:
+    state = require("onnxruntime.capi._pybind_state", extra="onnx")
+    ask = getattr(state, "get_available_openvino_device_ids", list)
+    try:
+        return sorted(map(str, ask()))
+    except Exception:  # noqa: BLE001 - a driver may raise anything
+        return []
 
 
-def _physical_id(kind: str) -> str | None:
-    """Return what the hardware is called elsewhere: which GPU it is can be told of a single one."""
-    gpus = (_hardware.pci_cards(_hardware.INTEL) or ()) if kind == "GPU" else ()
-    known = ["cpu"] if kind == "CPU" else [card.address for card in gpus]
-    return known[0] if len(known) == 1 else None
+def _session(name: str) -> SessionSpec:
+    return SessionSpec(_PROVIDER, {"device_type": name})
+
+
+def _card(index: int, name: str, ids: Mapping[str, str]) -> PhysicalDevice:
+    kind = name.partition(".")[0]
+    card = PhysicalDevice("OPENVINO", index, ids.get(name), f"the {name}", kind)
+    return with_session(card, _session(name))
+
+
+def _physical_ids(names: Iterable[str]) -> dict[str, str]:
+    """Return what the hardware is called elsewhere, by OpenVINO's names.
+
+    OpenVINO counts its GPUs as the bus does, the one inside the processor first. Where the bus
+    holds another number of them than work, nothing is said.
+    """
+    gpus = [name for name in names if name.startswith("GPU")]
+    under_wsl = _hardware.wsl_gpu()
+    cards = _hardware.pci_cards(_hardware.INTEL) or ()
+    places = [under_wsl] if under_wsl else [card.address for card in cards]
+    known = dict(zip(gpus, places, strict=True)) if len(gpus) == len(places) else {}
+    return {**known, "CPU": "cpu"}

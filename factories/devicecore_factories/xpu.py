@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from devicecore.errors import NotLiveError
 from devicecore.liveness import PhysicalDevice
 from devicecore_factories import _hardware, _visibility
@@ -82,6 +84,8 @@ class XpuFactory(BackendFactory):
             return match
 
         cards = torch_cards("XPU", module, known)
+        if len(cards) == 1 and (under_wsl := _hardware.wsl_gpu()):
+            cards = [evolve(cards[0], physical_id=under_wsl)]
         if not cards:
             reason = _visibility.because_of("torch shows no Intel GPU", _SELECTOR, _MASK)
             raise NotLiveError("XPU", "missing", reason, _DRIVER)

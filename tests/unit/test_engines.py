@@ -266,10 +266,15 @@ def test_each_provider_is_told_in_its_own_words() -> None:
     assert told(SessionSpec("TensorrtExecutionProvider", {"device_id": "1"})) == {
         "trt_engine_cache_enable": "1",
         "trt_engine_cache_path": "/engines",
+        "trt_timing_cache_enable": "1",
         "trt_timing_cache_path": "/engines",
         "device_id": "1",
     }
-    assert told(SessionSpec("CoreMLExecutionProvider")) == {"ModelCacheDirectory": "/engines"}
+    assert told(SessionSpec("CoreMLExecutionProvider")) == {
+        "ModelCacheDirectory": "/engines",
+        "ModelFormat": "MLProgram",
+        "AllowLowPrecisionAccumulationOnGPU": "0",
+    }
 
 
 def test_weights_in_another_file_are_part_of_the_model(tmp_path: Path, device: Device) -> None:

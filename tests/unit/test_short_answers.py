@@ -31,6 +31,7 @@ from devicecore.testing import FakeFactory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 BOTH = ("torch", "onnx")
 
@@ -191,7 +192,9 @@ def test_this_machine() -> None:
     assert session.get_providers() == ["CPUExecutionProvider"]
 
 
-def test_nothing_is_imported_or_made_for_an_answer() -> None:
+def test_nothing_is_imported_or_made_for_an_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """No framework is imported here, and no folder of engines is made (facts 6 of the seed)."""
     code = """
 import sys
@@ -201,5 +204,6 @@ torch_available(), resolve_device(False), is_gpu_available(), get_providers()
 made = sorted(each.name for each in config.load().cache_dir.iterdir())
 print(sorted({"torch", "onnxruntime"} & set(sys.modules)), made)
 """
+    monkeypatch.setenv("DEVICECORE_CACHE_DIR", str(tmp_path))  # other tests keep engines
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[] ['evidence']"
