@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from devicecore.ort import CACHE_POLICIES, PRECISIONS, PROVIDERS
+from devicecore.ort.session_attributes import SESSION_ATTRIBUTES, check_attribute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from devicecore.ort import CachePolicy, Precision
 
@@ -81,6 +83,30 @@ def checked_options(
         msg = f"no provider is called {unknown[0]!r}; known are {', '.join(PROVIDERS)}"
         raise ValueError(msg)
     return {provider: texts(given) for provider, given in (options or {}).items()}
+
+
+def checked_session_options(options: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the options of sessions as texts.
+
+    Raises:
+        ValueError: An attribute of ONNX Runtime's ``SessionOptions`` has no such value.
+    """
+    found = texts(options)
+    for name in SESSION_ATTRIBUTES.keys() & found.keys():
+        check_attribute(name, found[name])
+    return found
+
+
+def checked_libraries(libraries: Iterable[str | Path]) -> tuple[str, ...]:
+    """Return the paths of *libraries*.
+
+    Raises:
+        TypeError: One is no path, or the whole is one path and no list.
+    """
+    if isinstance(libraries, str | Path):
+        msg = f"custom_op_libraries is one path; give a list: [{str(libraries)!r}]"
+        raise TypeError(msg)
+    return tuple(os.fspath(library) for library in libraries)
 
 
 def texts(options: Mapping[str, Any] | None) -> dict[str, str]:

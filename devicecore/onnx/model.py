@@ -13,15 +13,17 @@ from devicecore.errors import ModelError, NotLiveError, UnknownResourceError
 from devicecore.ledger import default_ledger
 from devicecore.names import PROVIDER_TYPES
 from devicecore.onnx.arguments import (
+    checked_libraries,
     checked_options,
     checked_policy,
     checked_precision,
+    checked_session_options,
     checked_share,
     checked_source,
     checked_threads,
-    texts,
 )
 from devicecore.onnx.arrays import call_key, signature
+from devicecore.onnx.declared import declared
 from devicecore.onnx.loaded import LoadedModel
 from devicecore.onnx.session_stream import stream_for
 from devicecore.ort import open_session
@@ -29,10 +31,11 @@ from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from devicecore.device import Device
     from devicecore.onnx.binding import Call
+    from devicecore.onnx.declared import Declared, ValueInfo
     from devicecore.ort import CachePolicy, OpenedSession, Precision, SessionSpec
 
 _CONTAINER = "onnx"
@@ -56,13 +59,16 @@ class OnnxModel:
             ``{"CUDAExecutionProvider": {"gpu_mem_limit": 2_000_000_000}}``; each device takes
             those of its own.
         session_options: Further configuration entries of the sessions, such as
-            ``{"session.disable_prepacking": "1"}``.
+            ``{"session.disable_prepacking": "1"}``, and attributes of ONNX Runtime's
+            ``SessionOptions``, such as ``{"graph_optimization_level": "basic"}``. With
+            ``log_severity_level`` ONNX Runtime prints its messages.
+        custom_op_libraries: The libraries of operators that ONNX Runtime lacks.
         cache: Which engines are kept for the next process, in a folder for each model, provider,
             version, device, precision and set of options: ``"engines"`` those that providers
             compile, ``"all"`` also what ONNX Runtime optimises for the CPU, ``"none"`` none.
 
     Raises:
-        TypeError: *model* is neither a path nor bytes.
+        TypeError: *model* is neither a path nor bytes; *custom_op_libraries* is no list of paths.
         ValueError: An argument is not one of these; a provider is not known.
     """
 
@@ -80,6 +86,7 @@ class OnnxModel:
         threads: int | None = None,
         provider_options: Mapping[str, Mapping[str, object]] | None = None,
         session_options: Mapping[str, object] | None = None,
+        custom_op_libraries: Iterable[str | Path] = (),
         cache: CachePolicy = "engines",
     ) -> None:
         self.model: bytes | Path = checked_source(model)
@@ -87,7 +94,8 @@ class OnnxModel:
         self.min_nodes: float | None = checked_share(min_nodes)
         self.threads: int | None = checked_threads(threads)
         self.provider_options: dict[str, dict[str, str]] = checked_options(provider_options)
-        self.session_options: dict[str, str] = texts(session_options)
+        self.session_options: dict[str, str] = checked_session_options(session_options)
+        self.custom_op_libraries: tuple[str, ...] = checked_libraries(custom_op_libraries)
         self.cache: CachePolicy = checked_policy(cache)
         self._start()
 
@@ -112,6 +120,33 @@ class OnnxModel:
             ModelError: The file cannot be read or is plainly no model.
         """
         return model_digest(self.model)
+
+    @property
+    def inputs(self) -> tuple[ValueInfo, ...]:
+        """Its inputs, those with a default value last: name, dtype, shape. No session is opened.
+
+        Raises:
+            ModelError: The file cannot be read or is no model.
+
+        Examples:
+            >>> from devicecore.ort.tiny_model import tiny_model
+            >>> [(each.name, each.dtype, each.shape) for each in OnnxModel(tiny_model()).inputs]
+            [('x', 'float32', (2, 4))]
+        """
+        return self._declared.inputs
+
+    @property
+    def outputs(self) -> tuple[ValueInfo, ...]:
+        """Its outputs, as `inputs`; shapes are what the model declares.
+
+        Raises:
+            ModelError: The file cannot be read or is no model.
+        """
+        return self._declared.outputs
+
+    @cached_property
+    def _declared(self) -> Declared:
+        return declared(self.model)
 
     @property
     def copies(self) -> int:
@@ -198,6 +233,7 @@ class OnnxModel:
             *(self.digest, self.precision, self.min_nodes, self.threads, device.session),
             tuple(sorted(options.items())),
             tuple(sorted(self.session_options.items())),
+            self.custom_op_libraries,
         )
         loaded = device.resource_mgr.lookup_or_create(_CONTAINER, key, lambda: self._load(device))
         idle, keys = self._idle, self._keys
@@ -232,6 +268,7 @@ class OnnxModel:
             threads=self.threads,
             provider_options={**options, **(stream.options if stream else {})},
             session_options=self.session_options,
+            custom_op_libraries=self.custom_op_libraries,
             cache=self.cache,
             device=f"{device.device_type} {device.attributes.description}",
             digest=self.digest,
@@ -243,7 +280,7 @@ class OnnxModel:
         return LoadedModel(self.name, session, stream)
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_copies", "_lock", "_idle", "_keys", "digest")
+        own = ("_copies", "_lock", "_idle", "_keys", "_declared", "digest")
         return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from devicecore.errors import DeviceCoreError, ModelError, NotLiveError
 from devicecore.optional import require
 from devicecore.ort.assignment import RECORD_KEY, can_record
 from devicecore.ort.builds import lack_of
+from devicecore.ort.custom_operators import register_libraries
 from devicecore.ort.dialects import Precision, Preferences, in_between, provider_options
 from devicecore.ort.libraries import preload
 from devicecore.ort.log_capture import captured_log
@@ -21,6 +23,7 @@ from devicecore.ort.package import OrtPackage, ort_package, provider_library
 from devicecore.ort.plugins import native_device, register
 from devicecore.ort.providers import provider_named
 from devicecore.ort.session import OpenedSession, missing_cause
+from devicecore.ort.session_attributes import set_attributes, severity_of
 from devicecore.ort.spec import CPU_PROVIDER
 from devicecore.ort.translation import opening_error
 
@@ -48,6 +51,7 @@ class Recipe:
         engines: The folder where the provider keeps its engine; empty to keep none.
         saves_to: Where ONNX Runtime writes the model as it has optimised it.
         nodes: The nodes of each provider, for a *model* that was written so; None for another.
+        custom_operators: The libraries of its operators that ONNX Runtime lacks.
     """
 
     model: bytes | str
@@ -60,10 +64,11 @@ class Recipe:
     engines: str = ""
     saves_to: Path | None = None
     nodes: Mapping[str, int] | None = None
+    custom_operators: tuple[str, ...] = ()
 
 
 def create(recipe: Recipe) -> OpenedSession:
-    """Make the session of *recipe*; nothing is printed.
+    """Make the session of *recipe*; nothing is printed unless its entries ask for it.
 
     Raises:
         ModelError: The model is at fault, or an option.
@@ -73,9 +78,12 @@ def create(recipe: Recipe) -> OpenedSession:
     """
     ort = require("onnxruntime", extra="onnx")
     spec, name = recipe.spec, recipe.name
-    with captured_log() as log:
+    severity = severity_of(recipe.entries)
+    with ExitStack() as stack:
+        log = stack.enter_context(captured_log()) if severity is None else []
         try:
             options = new_options(ort, recipe.threads, recipe.entries)
+            register_libraries(options, recipe.custom_operators, name)
             _optimise_once(ort, options, recipe)
             _record_nodes(ort, options)
             session = _create(ort, recipe, options)
@@ -84,7 +92,14 @@ def create(recipe: Recipe) -> OpenedSession:
         except Exception as error:  # its errors share no other base
             raise _explained(opening_error(error, name, spec, log), spec) from error
     return OpenedSession(
-        ort, session, spec, name, log=log, min_nodes=recipe.min_nodes, nodes=recipe.nodes
+        ort,
+        session,
+        spec,
+        name,
+        log=log,
+        min_nodes=recipe.min_nodes,
+        nodes=recipe.nodes,
+        severity=severity,
     )
 
 
@@ -99,7 +114,7 @@ def new_options(
     if _is_limited() or (threads or 0) > usable:
         # Where others share the CPUs, threads that wait in a loop take the time of those that work.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    for key, value in (entries or {}).items():
+    for key, value in set_attributes(ort, options, entries or {}).items():
         options.add_session_config_entry(key, value)
     return options
 

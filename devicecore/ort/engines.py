@@ -27,6 +27,8 @@ from devicecore.ort.package import ort_package
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from devicecore.ort.engine_cache import Entry
     from devicecore.ort.session import OpenedSession
     from devicecore.ort.spec import SessionSpec
@@ -141,16 +143,25 @@ def _key(recipe: Recipe, digest: str, device: str) -> EngineKey:
     package = ort_package()
     version = [package.label if package else ""]
     if spec.library is not None:
-        facts = Path(spec.library).stat()
-        version.append(f"{Path(spec.library).name} {facts.st_size} {facts.st_mtime_ns}")
+        version += _files([spec.library]).values()
     return EngineKey(
         model=digest,
         provider=spec.provider,
         version=", ".join(version),
         device=f"{device or spec.ep_device_index} beside {_host()}",
         precision=recipe.precision,
-        options={**spec.options, **recipe.entries},
+        options={**spec.options, **recipe.entries, **_files(recipe.custom_operators)},
     )
+
+
+def _files(libraries: Iterable[str]) -> dict[str, str]:
+    """Return what tells each of *libraries* from another of its name; nothing of missing ones."""
+    found = {}
+    for library in libraries:
+        with suppress(OSError):
+            facts = Path(library).stat()
+            found[library] = f"{Path(library).name} {facts.st_size} {facts.st_mtime_ns}"
+    return found
 
 
 @cache

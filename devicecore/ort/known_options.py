@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from devicecore.errors import ModelError
 from devicecore.optional import require
 from devicecore.ort.package import provider_library
+from devicecore.ort.session_attributes import SESSION_ATTRIBUTES
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
@@ -58,9 +59,14 @@ def check_session_options(model: str, spec: SessionSpec, names: Iterable[str]) -
     for name in names:
         if name.startswith(own):
             check_provider_options(model, spec, [name.removeprefix(own)])
+        elif name in SESSION_ATTRIBUTES:
+            continue
         elif "." not in name or not _stands_in(_runtime(), f"\0{name}"):
             version = require("onnxruntime", extra="onnx").__version__
-            fix = f"entries look like 'session.disable_prepacking', or '{own}...'"
+            fix = (
+                f"entries look like 'session.disable_prepacking', or '{own}...'; "
+                f"{', '.join(SESSION_ATTRIBUTES)} can be set too"
+            )
             raise _ignored(model, f"onnxruntime {version}", name, fix)
 
 

@@ -14,7 +14,7 @@ from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import checked_model, described
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from devicecore.ort.dialects import Precision
@@ -32,6 +32,7 @@ def open_session(
     threads: int | None = None,
     provider_options: Mapping[str, str] | None = None,
     session_options: Mapping[str, str] | None = None,
+    custom_op_libraries: Sequence[str] = (),
     cache: CachePolicy = "none",
     device: str = "",
     digest: str = "",
@@ -50,6 +51,7 @@ def open_session(
         provider_options: Further options of the provider; they go before those of *spec*.
         session_options: Further configuration entries of the session, such as
             ``{"session.disable_prepacking": "1"}``.
+        custom_op_libraries: The libraries of its operators that ONNX Runtime lacks.
         cache: Which engines are kept for the next process; see `devicecore.ort.engines`.
         device: What tells the hardware from other hardware that the provider may run on.
         digest: The model's digest, where it is known; else it is made where one is needed.
@@ -68,7 +70,16 @@ def open_session(
     check_session_options(name, spec, session_options or {})
     if provider_options:
         spec = evolve(spec, options={**spec.options, **provider_options})
-    recipe = Recipe(source, name, spec, precision, min_nodes, threads, session_options or {})
+    recipe = Recipe(
+        source,
+        name,
+        spec,
+        precision,
+        min_nodes,
+        threads,
+        session_options or {},
+        custom_operators=tuple(custom_op_libraries),
+    )
     if keeps_engines(spec, cache):
         return create_with_engine(recipe, digest or model_digest(model), device)
     return create(recipe)

@@ -43,6 +43,7 @@ class OpenedSession:
         log: Sequence[str] = (),
         min_nodes: float | None = None,
         nodes: Mapping[str, int] | None = None,
+        severity: int | None = None,
     ) -> None:
         self.session = session
         self.spec = spec
@@ -51,8 +52,8 @@ class OpenedSession:
         self._model = model
         self._min_nodes = min_nodes or 0.0
         self._output_names = [output.name for output in session.get_outputs()]
-        self.run_options: Any = _run_options(ort)
-        self.queued_run_options: Any = _run_options(ort)
+        self.run_options: Any = _run_options(ort, severity)
+        self.queued_run_options: Any = _run_options(ort, severity)
         self.queued_run_options.add_run_config_entry(_QUEUED_KEY, "1")
         self._profile_lock = threading.Lock()
         self._nodes: Mapping[str, int] | None = None
@@ -141,9 +142,9 @@ class OpenedSession:
             raise NotLiveError(self.spec.provider, "broken", reason, "lower min_nodes")
 
 
-def _run_options(ort: Any) -> Any:
+def _run_options(ort: Any, severity: int | None) -> Any:
     options = ort.RunOptions()
-    options.log_severity_level = _SILENT
+    options.log_severity_level = _SILENT if severity is None else severity
     return options
 
 

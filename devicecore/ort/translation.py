@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from devicecore.errors import DeviceCoreError, ModelError, NotLiveError, OutOfMemoryError
+from devicecore.ort.custom_operators import unknown_operator
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def opening_error(
     text = message_of(error)
     if _OUT_OF_MEMORY.search(text):
         return OutOfMemoryError(spec.provider, text)
-    if fault := _fault_of_the_file(model, str(error)):
+    if fault := unknown_operator(model, str(error)) or _fault_of_the_file(model, str(error)):
         return fault
     if _OPTION.search(text):
         return ModelError(model, text, "leave the option out, or spell it as this version does")

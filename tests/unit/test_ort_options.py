@@ -82,7 +82,7 @@ def test_a_library_whose_texts_cannot_be_read_refuses_nothing(
 
 @pytest.mark.parametrize(
     "name",
-    ["disable_prepacking", "x", "", "intra_op_num_threads", "log_severity_level", "ep.foo.bar"],
+    ["disable_prepacking", "x", "", "intra_op_num_threads", "execution_order", "ep.foo.bar"],
 )
 def test_a_part_of_an_entry_is_no_entry(name: str) -> None:
     with pytest.raises(ModelError, match="ignores the option"):
