@@ -53,7 +53,7 @@ def choose(
         if operation is None:
             refused[label] = "there is none"
             continue
-        plan = operation.plan(args, kwargs)
+        plan = operation.plan(args, kwargs, device)
         if plan is None:
             refused[label] = "it does not support these arguments"
         elif not policy.accepts(plan.promise):

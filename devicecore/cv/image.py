@@ -25,6 +25,7 @@ class Image:
         channels: Values of one pixel.
         dtype: The type of one value, as numpy and torch call it.
         has_channels: Whether there is an axis for them.
+        missing: The element types that the device has not on which the image is.
     """
 
     height: int
@@ -32,6 +33,16 @@ class Image:
     channels: int
     dtype: str
     has_channels: bool = True
+    missing: frozenset[str] = frozenset()
+
+    @property
+    def has_float64(self) -> bool:
+        """Whether the device that computes with it has float64."""
+        return "float64" not in self.missing
+
+    def lacks(self, dtype: Any) -> bool:
+        """Return whether the image's device has no such type, by its name or as torch's."""
+        return str(dtype).removeprefix("torch.") in self.missing
 
     @property
     def size(self) -> tuple[int, int]:
@@ -44,17 +55,22 @@ class Image:
         return self.width * self.height
 
 
-def image_of(shape: Sequence[int], dtype: Any) -> Image:
+def image_of(shape: Sequence[int], dtype: Any, missing: frozenset[str] = frozenset()) -> Image:
     """Return what an array of two or three axes is.
+
+    Args:
+        shape: Its axes.
+        dtype: Its type.
+        missing: The element types that its device has not.
 
     Raises:
         ValueError: It has other axes.
     """
     kind = str(dtype).removeprefix("torch.")
     if len(shape) == 2:
-        return Image(shape[0], shape[1], 1, kind, has_channels=False)
+        return Image(shape[0], shape[1], 1, kind, has_channels=False, missing=missing)
     height, width, channels = shape
-    return Image(height, width, channels, kind)
+    return Image(height, width, channels, kind, missing=missing)
 
 
 @frozen

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import Factory, field, frozen
 
 from devicecore.cv.arguments import is_number
+from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
 from devicecore.cv.image import Image, any_overlap, image_of, place_of
 from devicecore.cv.kinds import kind_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from devicecore.cv.plan import Plan
+    from devicecore.device import Device
 
 # A plan is kept for each kind of call; with more kinds than this, all are made anew.
 _MOST_PLANS = 1024
@@ -97,15 +99,19 @@ class Operation:
                 named[name] = _replaced(named[name], replace)
         return new, named
 
-    def plan(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+    def plan(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device | None = None
+    ) -> Plan | None:
         """Return how a call is computed, or None if no kernel of this kind does it.
 
         Args:
             args: Positional arguments; those that are images have the axes of one image or of a
                 batch.
             kwargs: The others.
+            device: Where it is computed; None for a device that has all element types.
         """
-        positional, named = self.replaced(args, kwargs, _image)
+        missing = missing_types(device)
+        positional, named = self.replaced(args, kwargs, lambda value: _image(value, missing))
         try:
             self._place(positional, named, self.images_in(args, kwargs))
         except ValueError:  # what comes out depends on the order of OpenCV's operations
@@ -146,7 +152,7 @@ class Operation:
             return None
         # Of empty images, and of calls that make no sense, OpenCV has its own words.
         images = _images_among([*args, *kwargs.values()])
-        if not all(each.pixels and environment().knows(each.dtype) for each in images):
+        if not all(map(_can_be_computed, images)):
             return None
         if not _is_of_images(args[0] if args else kwargs.get(self.images[0])):
             return None
@@ -160,24 +166,24 @@ class Operation:
             return None
         return in_parts(found) if found is not None and self.label == "triton" else found
 
-    def run(self, _device: object, /, *args: Any, **kwargs: Any) -> Any:
+    def run(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
         """Compute a call whose images are tensors on one device; this is what kernels do."""
-        plan = self.plan(args, kwargs)
+        plan = self.plan(args, kwargs, _device)
         if plan is None:
             msg = f"the {self.label} kernel of cv2.{self.name} does not support these arguments"
             raise NotImplementedError(msg)
         return plan.kernel(_device, *self.images_in(args, kwargs))
 
-    def supports(self, _device: object, /, *args: Any, **kwargs: Any) -> bool:
+    def supports(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> bool:
         """Return whether there is a kernel for such a call, on images that are tensors."""
         images = self.images_in(args, kwargs)
         if not images or any(isinstance(each, np.ndarray) for each in images):
             return False
-        return self.plan(args, kwargs) is not None
+        return self.plan(args, kwargs, _device) is not None
 
-    def exactness(self, _device: object, /, *args: Any, **kwargs: Any) -> Any:
+    def exactness(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
         """Return what is promised of a call."""
-        plan = self.plan(args, kwargs)
+        plan = self.plan(args, kwargs, _device)
         return None if plan is None else plan.promise
 
 
@@ -186,6 +192,12 @@ def _images_among(values: Sequence[Any]) -> list[Image]:
     found = [each for each in values if isinstance(each, Image)]
     lists = [each for each in values if isinstance(each, (list, tuple))]
     return found + [image for each in lists for image in _images_among(each)]
+
+
+def _can_be_computed(image: Image) -> bool:
+    """Return whether there are pixels, of a type that OpenCV and the device have."""
+    is_known = environment().knows(image.dtype) and not image.lacks(image.dtype)
+    return image.pixels > 0 and is_known
 
 
 def _is_of_images(value: Any) -> bool:
@@ -203,11 +215,11 @@ def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _image(value: Any) -> Any:
+def _image(value: Any, missing: frozenset[str]) -> Any:
     shape = value.shape
     if len(shape) not in _IMAGE_AXES:  # numbers for the channels, perhaps
         return value
-    return image_of(shape[1:] if len(shape) == 4 else shape, value.dtype)
+    return image_of(shape[1:] if len(shape) == 4 else shape, value.dtype, missing)
 
 
 def operation(

@@ -79,7 +79,7 @@ def tested(operation: Operation, device: Device) -> str:
     """
     where = torch.device(device.torch_device or "cpu")
     for args, kwargs in operation.examples():
-        plan = operation.plan(args, kwargs)
+        plan = operation.plan(args, kwargs, device)
         if plan is None:
             continue
         moved, named = operation.replaced(args, kwargs, lambda x: torch.from_numpy(x).to(where))

@@ -13,6 +13,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.boxes import box_plan
 from devicecore.cv.ops.float_gaussian import float_weights, gaussian_blur
+from devicecore.cv.ops.fusing import multiply_add
 from devicecore.cv.ops.operands import rounded
 from devicecore.cv.ops.windows import window
 from devicecore.cv.plan import Plan
@@ -79,5 +80,6 @@ def _means(src: Image, method: int, size: int) -> Callable[[Tensor], Tensor] | N
         return None
     sizes = [1 if length == 1 else size for length in src.size]
     across, down = float_weights((sizes[0], sizes[1]), (0, 0))
-    blurred = gaussian_blur(across, down, cv2.BORDER_REPLICATE, is_fused=here.has_fma)
+    add = multiply_add(src, is_fused=here.has_fma)
+    blurred = gaussian_blur(across, down, cv2.BORDER_REPLICATE, add)
     return lambda images: rounded(blurred(images.float()), torch.uint8)

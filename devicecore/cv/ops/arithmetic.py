@@ -10,15 +10,17 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.masks import masked
-from devicecore.cv.ops.numbers import saturated
+from devicecore.cv.ops.numbers import nearest_quotient, saturated
 from devicecore.cv.ops.operands import (
     SMALL_INTEGERS,
     fills_vectors,
+    finished,
     is_alike,
     numbers,
     rounded,
     with_numbers,
 )
+from devicecore.cv.ops.scalars import floats_for, with_scalar
 from devicecore.cv.plan import Plan
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
     Combine = Callable[[Tensor, Tensor], Tensor]
 
+_OVERFLOW = 1 << 31
 # OpenCV's numbers of types.
 _TARGETS = {
     0: torch.uint8,
@@ -121,14 +124,14 @@ def multiply(
     """Plan one call of ``cv2.multiply``."""
     target = _target(src1, dtype)
     if not is_alike(src1, src2):
-        return _with_scalar(src1, src2, target, lambda a, b: scale * a * b)
+        return with_scalar(src1, src2, target, scale, lambda a, b: scale * a * b)
     # Without AVX2, what does not fit uint16 becomes now the most, now the least.
     is_certain = src1.dtype != "uint16" or environment().has_fma
     if src1.dtype != src2.dtype or not is_certain or not _is_known(src1, target):
         return None
     if src1.dtype in SMALL_INTEGERS and not target.is_floating_point:
         if target is not getattr(torch, src1.dtype):
-            return Plan(lambda a, b: _as_whole(a.double() * b.double() * scale, target))
+            return _products_of_integers(src1, target, scale)
         if scale == 1:
             return _whole_products(target)
     # In another order at the ends of rows that are short, or that the result replaces.
@@ -138,7 +141,7 @@ def multiply(
 
 def _float_products(src: Image, target: torch.dtype, scale: float) -> Plan | None:
     if target is getattr(torch, src.dtype):
-        return Plan(lambda a, b: _finished(a.float() * scale * b.float(), target))
+        return Plan(lambda a, b: finished(a.float() * scale * b.float(), target))
     if scale == 1 and target is torch.float32:
         return Plan(lambda a, b: a.float() * b.float())
     return None  # converted piece by piece, and the ends of those in another order
@@ -155,16 +158,18 @@ def divide(
     """Plan one call of ``cv2.divide``."""
     target = _target(src1, dtype)
     if not is_alike(src1, src2):
-        return _with_scalar(src1, src2, target, lambda a, b: a * scale / b)
+        return with_scalar(src1, src2, target, scale, lambda a, b: a * scale / b)
     if src1.dtype != src2.dtype or target is torch.float64 or not _is_known(src1, target):
         return None
     if target is getattr(torch, src1.dtype) or target is torch.float32:
         work, share = torch.float32, float(np.float32(scale))
-    elif src1.dtype in SMALL_INTEGERS:
+    elif src1.dtype not in SMALL_INTEGERS:
+        return None
+    elif src1.has_float64:
         work, share = torch.float64, float(scale)
     else:
-        return None
-    return Plan(lambda a, b: _finished(_quotient(a.to(work), b.to(work), share, target), target))
+        return _whole_quotients(target) if scale == 1 else None
+    return Plan(lambda a, b: finished(_quotient(a.to(work), b.to(work), share, target), target))
 
 
 def _is_known(src: Image, target: torch.dtype) -> bool:
@@ -185,6 +190,8 @@ def _target(src: Image, dtype: int) -> torch.dtype:
     target = _TARGETS.get(dtype) if dtype >= 0 else own
     if target is None or (own.is_floating_point and not target.is_floating_point):
         raise ValueError
+    if src.lacks(target):
+        raise ValueError
     return target
 
 
@@ -202,20 +209,36 @@ def _sums(combine: Combine, src1: Image, src2: Any, dtype: int) -> Plan | None:
     values = numbers(src2, src1, number_is_for_all=True)
     if values is None:
         return None
-    kept = np.asarray(values, np.float64) if work.is_floating_point else np.rint(values)
-    return Plan(with_numbers(compute, kept))
+    if not work.is_floating_point:
+        return Plan(with_numbers(compute, np.rint(values).astype(np.int32)))
+    kept, promise = floats_for(src1, values)
+    return Plan(with_numbers(compute, kept), promise)
 
 
-def _with_scalar(src: Image, value: Any, target: torch.dtype, compute: Combine) -> Plan | None:
-    """Plan arithmetic with constant numbers, which is done in float64."""
-    values = numbers(value, src, number_is_for_all=True)
-    if values is None:
+def _products_of_integers(src: Image, target: torch.dtype, scale: float) -> Plan | None:
+    """Plan products in another type of integers, which OpenCV computes in float64."""
+    if src.has_float64:
+        return Plan(lambda a, b: _as_whole(a.double() * b.double() * scale, target))
+    if scale != 1:
         return None
-    return Plan(with_numbers(lambda a, b: _finished(compute(a.double(), b), target), values))
+
+    def run(a: Tensor, b: Tensor) -> Tensor:
+        product = a.to(torch.int64) * b.to(torch.int64)
+        return saturated(torch.where(product < _OVERFLOW, product, -_OVERFLOW), target)
+
+    return Plan(run)
 
 
-def _finished(x: Tensor, target: torch.dtype) -> Tensor:
-    return x.to(target) if target.is_floating_point else rounded(x, target)
+def _whole_quotients(target: torch.dtype) -> Plan:
+    """Plan quotients of small integers, rounded half to even, without float64."""
+
+    def run(a: Tensor, b: Tensor) -> Tensor:
+        x, y = a.to(torch.int32), b.to(torch.int32)
+        found = nearest_quotient(x.abs(), y.abs().clamp_(min=1))
+        found = torch.where((x < 0) == (y < 0), found, -found)
+        return saturated(torch.where(y == 0, 0, found), target)
+
+    return Plan(run)
 
 
 def _as_whole(x: Tensor, target: torch.dtype) -> Tensor:

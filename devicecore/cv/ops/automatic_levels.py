@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from devicecore.cv.ops.float_pairs import of_integers
+
 Tensor = torch.Tensor
 
 
@@ -22,6 +24,20 @@ def otsu(counts: Tensor) -> Tensor:
     parts = below * (pixels - below)
     apart = off * off / parts
     return torch.where(parts > 0, apart, 0.0).argmax(1)
+
+
+def otsu_without_float64(counts: Tensor) -> Tensor:
+    """Return the same, where sums of up to 48 bits are float pairs."""
+    values = torch.arange(counts.shape[1], device=counts.device)
+    below = counts.cumsum(1)
+    weight = (counts * values).cumsum(1)
+    pixels, total = below[:, -1:], weight[:, -1:]
+    # Differences of means from the mean of all, which stay small.
+    means = of_integers(weight) / of_integers(below.clamp(min=1))
+    off = means - of_integers(total) / of_integers(pixels)
+    share = of_integers(below) / of_integers((pixels - below).clamp(min=1))
+    apart = (off.squared() * share).float()
+    return torch.where((below > 0) & (below < pixels), apart, 0.0).argmax(1)
 
 
 def triangle(counts: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
-from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.fusing import multiply_add
 from devicecore.cv.ops.numbers import fma
 from devicecore.cv.ops.operands import SMALL_INTEGERS, fills_vectors, is_alike, rounded
 from devicecore.cv.plan import Plan
@@ -73,14 +73,13 @@ def addWeighted(
     if (alone or src1.dtype == "float32") and not environment().has_float_products:
         return None
     first, second, added = weights
-    add = fma if _fits_float64(src1, weights) else fused
+    add = multiply_add(src1, is_fused=is_fused)
+    if is_fused and src1.has_float64 and _fits_float64(src1, weights):
+        add = fma
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         x, y = a.float(), b.float()
-        if is_fused:
-            total = add(x, first, add(y, second, added))
-        else:
-            total = x * first + (y * second + added)
+        total = add(x, first, add(y, second, added))
         if alone:
             shape = (len(x), 1 if dst and dst.is_continuous else src1.height, -1)
             ends = [each.reshape(shape)[..., -alone:] for each in (x, y)]
@@ -106,11 +105,10 @@ def convertScaleAbs(
     if dst and dst.is_operand:  # the ends of rows are then computed in another way
         return None
     factor, added = weights
-    is_fused = environment().has_fma
+    add = multiply_add(src, is_fused=environment().has_fma)
 
     def run(images: Tensor) -> Tensor:
-        x = images.float()
-        total = fused(x, factor, added) if is_fused else x * factor + added
+        total = add(images.float(), factor, added)
         return rounded(total.abs_(), torch.uint8)
 
     return Plan(run)

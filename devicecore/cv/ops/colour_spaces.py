@@ -72,8 +72,8 @@ def to_luma(src: Image, blue: int, space: str) -> Plan | None:
     def run(images: Tensor) -> Tensor:
         planes = colours(images, blue)
         luma = _sum(planes, LUMA, 14)
-        red = (planes[2] - luma).mul_(of_red).add_(half) >> 14
-        blues = (planes[0] - luma).mul_(of_blue).add_(half) >> 14
+        red = (planes[2] - luma).mul_(of_red).add_(half).bitwise_right_shift_(14)
+        blues = (planes[0] - luma).mul_(of_blue).add_(half).bitwise_right_shift_(14)
         chroma = (red, blues) if space == "YCrCb" else (blues, red)
         return saturated(torch.stack((luma, *chroma), -1), kind)
 

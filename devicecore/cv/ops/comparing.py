@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
     Combine = Callable[[Tensor, Tensor], Tensor]
 
+# No small integer is as large.
+_BEYOND = 1 << 20
 _TYPES = SMALL_INTEGERS | {"float32"}
 _COMPARISONS: dict[int, Callable[..., Tensor]] = {
     cv2.CMP_EQ: torch.eq,
@@ -117,8 +121,13 @@ def compare(
     values = numbers(src2, src1, number_is_for_all=True)
     if values is None:
         return None
-    value = float(np.float32(values[0])) if src1.dtype == "float32" else values[0]
-    return Plan(lambda a: _mask(comparison(a.double(), value)))
+    if src1.dtype == "float32":
+        single = float(np.float32(values[0]))
+        return Plan(lambda a: _mask(comparison(a, single)))
+    # Twice as large, what lies between two whole numbers is a whole number, too.
+    double = 2 * math.floor(values[0]) + (not values[0].is_integer())
+    double = builtins.max(-_BEYOND, builtins.min(double, _BEYOND))
+    return Plan(lambda a: _mask(comparison(a.to(torch.int32) * 2, double)))
 
 
 @operation("src", "lowerb", "upperb", examples=range_examples)

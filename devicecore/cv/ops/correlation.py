@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.environment import environment
-from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.fusing import MultiplyAdd, multiply_add, unfused
 from devicecore.cv.ops.numbers import saturated
 from devicecore.cv.ops.windows import vector_tail, weighted
 from devicecore.cv.plan import Plan
@@ -53,7 +53,8 @@ _FIXED_BITS = 8
 
 def target_of(src: Image, depth: int) -> torch.dtype | None:
     """Return the type of a result, or None where OpenCV has to judge."""
-    return _TARGETS.get(src.dtype, {}).get(depth) if src.pixels else None
+    found = _TARGETS.get(src.dtype, {}).get(depth) if src.pixels else None
+    return None if found is None or src.lacks(found) else found
 
 
 def correlation(
@@ -110,22 +111,21 @@ def _in_floats(
     """Plan sums that are rounded at each tap."""
     group = _FUSED_GROUPS.get((src.dtype, target), 0)
     is_fused = bool(group) and environment().has_fma
+    add = multiply_add(src, is_fused=is_fused)
     left_over = vector_tail(src.width, src.channels, group) if is_fused else None
-    is_short = _fits_doubles(taps, _LARGEST.get(src.dtype, math.inf), added)
+    is_short = src.has_float64 and _fits_doubles(taps, _LARGEST.get(src.dtype, math.inf), added)
     tail = None if left_over is None else Table(left_over[left_over.any(1).argmax() :])
 
     def run(images: Tensor) -> Tensor:
         x = area.around(images, border_type).to(torch.float32)
-        if not is_fused:
-            found = _unfused(_parts(x, taps, src.height, src.width), added)
-        elif is_short:
+        if is_fused and is_short:
             found = _in_doubles(_parts(x.double(), taps, src.height, src.width), added)
         else:
-            found = _fused(_parts(x, taps, src.height, src.width), added)
+            found = _added_up(_parts(x, taps, src.height, src.width), added, add)
         if tail is not None:
             last = len(tail.host)
             end = x[:, :, src.width - last :]
-            plain = _unfused(_parts(end, taps, src.height, last), added)
+            plain = _added_up(_parts(end, taps, src.height, last), added, unfused)
             found[:, :, -last:] = torch.where(tail.on(x), plain, found[:, :, -last:])
         return saturated(found, target)
 
@@ -199,7 +199,7 @@ def _exact(
         found = saturated(total.to(torch.float32) * 2.0**-bits, target)
         if table is None:
             return found
-        up = saturated((total + (1 << (bits - 1))) >> bits, target)
+        up = saturated((total + (1 << (bits - 1))).bitwise_right_shift_(bits), target)
         return torch.where(table.on(total), up, found)
 
     return Plan(run)
@@ -224,18 +224,10 @@ def _parts(x: Tensor, taps: Taps, height: int, width: int) -> Iterator[tuple[Ten
         yield x[:, top : top + height, left : left + width], weight
 
 
-def _unfused(parts: Iterator[tuple[Tensor, float]], added: float) -> Tensor:
+def _added_up(parts: Iterator[tuple[Tensor, float]], added: float, add: MultiplyAdd) -> Tensor:
     total: Any = added
     for part, weight in parts:
-        total = part * weight + total
-    found: Tensor = total
-    return found
-
-
-def _fused(parts: Iterator[tuple[Tensor, float]], added: float) -> Tensor:
-    total: Any = added
-    for part, weight in parts:
-        total = fused(part, weight, total)
+        total = add(part, weight, total)
     found: Tensor = total
     return found
 

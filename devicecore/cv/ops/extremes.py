@@ -54,7 +54,10 @@ def minMaxLoc(src: Image, mask: Any = None) -> Plan | None:
         kept = None
         if wanted is not None:
             kept = (wanted != 0).reshape(len(wanted), src.pixels).expand(flat.shape)
-        found = [_extreme(flat, kept, src.width, is_least=each) for each in (True, False)]
+        found = [
+            _extreme(flat, kept, src.width, is_least=each, has_float64=src.has_float64)
+            for each in (True, False)
+        ]
         (least, first), (most, last) = found
         return least, most, first, last
 
@@ -62,7 +65,7 @@ def minMaxLoc(src: Image, mask: Any = None) -> Plan | None:
 
 
 def _extreme(
-    flat: Tensor, kept: Tensor | None, width: int, *, is_least: bool
+    flat: Tensor, kept: Tensor | None, width: int, *, is_least: bool, has_float64: bool
 ) -> tuple[Tensor, Tensor]:
     """Return the extreme of the kept pixels of each image, and the first one's column and row.
 
@@ -70,7 +73,7 @@ def _extreme(
     """
     if kept is None:
         value = (flat.amin if is_least else flat.amax)(1, keepdim=True)
-        return value[:, 0].double(), _first_place(flat == value, width)
+        return _number(value, has_float64=has_float64), _first_place(flat == value, width)
     if flat.is_floating_point():
         low, high = -math.inf, math.inf
     else:
@@ -80,9 +83,16 @@ def _extreme(
     place = _first_place((flat == value) & kept, width)
     is_any = kept.any(1)
     return (
-        torch.where(is_any, value[:, 0].double(), 0.0),
+        torch.where(is_any, _number(value, has_float64=has_float64), 0),
         torch.where(is_any[:, None], place, -1),
     )
+
+
+def _number(value: Tensor, *, has_float64: bool) -> Tensor:
+    """Return values as OpenCV has them, in float64, or as numbers that a device has."""
+    if has_float64:
+        return value[:, 0].double()
+    return value[:, 0].to(torch.float32 if value.is_floating_point() else torch.int32)
 
 
 def _first_place(found: Tensor, width: int) -> Tensor:

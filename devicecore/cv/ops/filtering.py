@@ -13,6 +13,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.correlation import correlation, separable, target_of, whole_correlation
 from devicecore.cv.ops.float_gaussian import gaussian_blur
+from devicecore.cv.ops.fusing import multiply_add
 from devicecore.cv.ops.rounded_separable import rounded_separable
 from devicecore.cv.ops.windows import FILTER_BORDERS, Window, window
 from devicecore.cv.plan import Plan
@@ -140,12 +141,15 @@ def _separable(
     if found is None and target is torch.uint8:
         return rounded_separable(src, kernels, area, delta, border_type)
     if src.dtype == "float32" and delta == 0:
-        return _symmetrical(kernels, area, border_type)
+        return _symmetrical(src, kernels, area, border_type)
     return found
 
 
 def _symmetrical(
-    kernels: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], area: Window, border_type: int
+    src: Image,
+    kernels: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]],
+    area: Window,
+    border_type: int,
 ) -> Plan | None:
     """Plan sums of float32, as those of Gaussian blurs, with kernels such as these have."""
     here = environment()
@@ -157,7 +161,8 @@ def _symmetrical(
     across, down = (each.astype(np.float32).tolist() for each in kernels)
     if not (_is_mean(across) and _is_mean(down)):
         return None
-    return Plan(gaussian_blur(across, down, border_type, is_fused=here.has_fma))
+    add = multiply_add(src, is_fused=here.has_fma)
+    return Plan(gaussian_blur(across, down, border_type, add))
 
 
 def _is_mean(weights: list[float]) -> bool:

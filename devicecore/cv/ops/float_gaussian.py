@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import cv2
 import torch
 
-from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.fusing import MultiplyAdd, unfused
 from devicecore.cv.ops.windows import window
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def float_weights(sizes: tuple[int, int], sigmas: tuple[float, float]) -> list[l
 
 
 def gaussian_blur(
-    across: Weights, down: Weights, border_type: int, *, is_fused: bool
+    across: Weights, down: Weights, border_type: int, add: MultiplyAdd
 ) -> Callable[[Tensor], Tensor]:
     """Return what blurs images of float32.
 
@@ -50,80 +50,79 @@ def gaussian_blur(
         across: The weights along rows.
         down: The weights along columns.
         border_type: What stands outside of an image.
-        is_fused: Whether the processor's float arithmetic is fused.
+        add: What multiplies and adds as the processor does, from `multiply_add`.
     """
     area = window((len(across), len(down)))
 
     def run(images: Tensor) -> Tensor:
         x = area.around(images, border_type).flatten(2)
-        rows = _along_rows(x, across, images.shape[3], is_fused=is_fused)
-        return _along_columns(rows, down, is_fused=is_fused).view(images.shape)
+        rows = _along_rows(x, across, images.shape[3], add)
+        return _along_columns(rows, down, add).view(images.shape)
 
     return run
 
 
-def _along_rows(x: Tensor, taps: Weights, step: int, *, is_fused: bool) -> Tensor:
+def _along_rows(x: Tensor, taps: Weights, step: int, add: MultiplyAdd) -> Tensor:
     """Return sums of values that are *step* apart."""
     width = x.shape[2] - (len(taps) - 1) * step
     parts = [x.narrow(2, place * step, width) for place in range(len(taps))]
     if len(taps) == 1:
         return parts[0]
     if len(taps) <= _SMALL_ACROSS:
-        return _small_rows(parts, taps, is_fused=is_fused)
-    if not is_fused:
-        return _row_sums(parts, taps, slice(None), len(taps))
+        return _small_rows(parts, taps, add)
+    if add is unfused:
+        return _row_sums(parts, taps, slice(None), len(taps), add)
     whole = width - width % _ACROSS
     not_fused = (len(taps) - 1) // _TAPS * _TAPS
-    together = _row_sums(parts, taps, slice(whole), 0)
-    return torch.cat((together, _row_sums(parts, taps, slice(whole, None), not_fused)), 2)
+    together = _row_sums(parts, taps, slice(whole), 0, add)
+    rest = _row_sums(parts, taps, slice(whole, None), not_fused, add)
+    return torch.cat((together, rest), 2)
 
 
-def _row_sums(parts: Sequence[Tensor], taps: Weights, which: slice, not_fused: int) -> Tensor:
+def _row_sums(
+    parts: Sequence[Tensor], taps: Weights, which: slice, not_fused: int, add: MultiplyAdd
+) -> Tensor:
     """Return sums for some of the values, whose taps are fused after the first ones."""
     total = parts[0][..., which] * taps[0]
     for place, (part, tap) in enumerate(zip(parts[1:], taps[1:], strict=True), 1):
-        total = _added(part[..., which], tap, total, is_fused=place > not_fused)
+        total = (add if place > not_fused else unfused)(part[..., which], tap, total)
     return total
 
 
-def _small_rows(parts: Sequence[Tensor], taps: Weights, *, is_fused: bool) -> Tensor:
+def _small_rows(parts: Sequence[Tensor], taps: Weights, add: MultiplyAdd) -> Tensor:
     middle = len(taps) // 2
     centre, near = parts[middle], parts[middle - 1] + parts[middle + 1]
     inner, outer = taps[middle], taps[middle + 1]
     far = parts[0] + parts[-1]
-    total = _added(centre, inner, near * outer, is_fused=is_fused)
+    total = add(centre, inner, near * outer)
     if middle > 1:
-        total = _added(far, taps[-1], total, is_fused=is_fused)
+        total = add(far, taps[-1], total)
     width = total.shape[2]
-    if is_fused and width % _PAIR:
+    if add is not unfused and width % _PAIR:
         last = slice(width - 1, None)
         rest = centre[..., last] * inner
-        rest = _added(near[..., last], outer, rest, is_fused=middle == 1)
+        rest = (add if middle == 1 else unfused)(near[..., last], outer, rest)
         if middle > 1:
             rest = far[..., last] * taps[-1] + rest
         total = torch.cat((total[..., :-1], rest), 2)
     return total
 
 
-def _along_columns(x: Tensor, taps: Weights, *, is_fused: bool) -> Tensor:
-    if not is_fused or len(taps) <= _SMALL_DOWN:
-        return _column_sums(x, taps, is_fused=is_fused)
+def _along_columns(x: Tensor, taps: Weights, add: MultiplyAdd) -> Tensor:
+    if add is unfused or len(taps) <= _SMALL_DOWN:
+        return _column_sums(x, taps, add)
     width = x.shape[2]
     whole = width - width % _DOWN
-    together = _column_sums(x.narrow(2, 0, whole), taps, is_fused=True)
-    rest = _column_sums(x.narrow(2, whole, width - whole), taps, is_fused=False)
+    together = _column_sums(x.narrow(2, 0, whole), taps, add)
+    rest = _column_sums(x.narrow(2, whole, width - whole), taps, unfused)
     return torch.cat((together, rest), 2)
 
 
-def _column_sums(x: Tensor, taps: Weights, *, is_fused: bool) -> Tensor:
+def _column_sums(x: Tensor, taps: Weights, add: MultiplyAdd) -> Tensor:
     middle = len(taps) // 2
     height = x.shape[1] - 2 * middle
     total = x.narrow(1, middle, height) * taps[middle]
     for away in range(1, middle + 1):
         both = x.narrow(1, middle + away, height) + x.narrow(1, middle - away, height)
-        total = _added(both, taps[middle + away], total, is_fused=is_fused)
+        total = add(both, taps[middle + away], total)
     return total
-
-
-def _added(x: Tensor, tap: float, total: Tensor, *, is_fused: bool) -> Tensor:
-    return fused(x, tap, total) if is_fused else x * tap + total

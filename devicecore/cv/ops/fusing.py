@@ -1,12 +1,40 @@
-"""`fused`: a product and a sum of float32 that are rounded once, on every device."""
+"""Products and sums of float32 that are rounded once, on every device: `fused`, `multiply_add`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import torch
 
+from devicecore.cv.ops.error_free import multiplied_and_added
 
-def fused(a: torch.Tensor, b: torch.Tensor | float, c: torch.Tensor | float) -> torch.Tensor:
-    """Return ``a * b + c``, rounded once, whether or not a device has an instruction for it.
+if TYPE_CHECKING:
+    from devicecore.cv.image import Image
+
+Tensor = torch.Tensor
+MultiplyAdd = Callable[[Tensor, "Tensor | float", "Tensor | float"], Tensor]
+
+
+def multiply_add(src: Image, *, is_fused: bool) -> MultiplyAdd:
+    """Return what computes ``a * b + c`` of float32 on the device of an image.
+
+    Args:
+        src: The image.
+        is_fused: Whether it is rounded once, as with FMA, or twice.
+    """
+    if not is_fused:
+        return unfused
+    return fused if src.has_float64 else multiplied_and_added
+
+
+def unfused(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
+    """Return ``a * b + c`` of float32, rounded twice, as without AVX2."""
+    return a * b + c
+
+
+def fused(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
+    """Return ``a * b + c``, rounded once, on a device that has float64.
 
     Args:
         a: float32.

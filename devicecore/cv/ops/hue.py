@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.environment import environment
-from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.fusing import multiply_add
 from devicecore.cv.ops.pixels import as_bytes, channels_asked, colours, has_colours, read
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
@@ -45,10 +45,12 @@ def to_hsv(src: Image, blue: int, *, is_full: bool) -> Plan | None:
         blues, green, red = colours(images, blue)
         value = torch.maximum(torch.maximum(blues, green), red)
         spread = value - torch.minimum(torch.minimum(blues, green), red)
-        saturation = (spread * read(saturations.on(images), value) + _HALF) >> _BITS
+        saturation = (spread * read(saturations.on(images), value) + _HALF).bitwise_right_shift_(
+            _BITS
+        )
         others = torch.where(value == green, blues - red + 2 * spread, red - green + 4 * spread)
         way = torch.where(value == red, green - blues, others)
-        hue = (way * read(hues.on(images), spread) + _HALF) >> _BITS
+        hue = (way * read(hues.on(images), spread) + _HALF).bitwise_right_shift_(_BITS)
         hue = torch.where(hue < 0, hue + circle, hue)
         return as_bytes(torch.stack((hue, saturation, value), -1))
 
@@ -72,6 +74,7 @@ def from_hsv(src: Image, blue: int, asked: int, *, is_full: bool) -> Plan | None
     uses_ipp = is_full and machine.uses_ipp
     with_vectors = src.width // (32 if machine.has_fma else 16) * (32 if machine.has_fma else 16)
     sixths = float(np.float32(6) / np.float32(255 if is_full else 180))
+    fused = multiply_add(src, is_fused=True)
 
     def run(images: Tensor) -> Tensor:
         hue, saturation, value = colours(images, 0, torch.float32)
@@ -98,6 +101,7 @@ def to_hls(src: Image, blue: int, *, is_full: bool) -> Plan | None:
         return None
     with_vectors = src.width // (8 if machine.has_fma else 4) * (8 if machine.has_fma else 4)
     circle = float(np.float32(256 if is_full else 180) / np.float32(360))
+    add = multiply_add(src, is_fused=machine.has_fma)
 
     def run(images: Tensor) -> Tensor:
         blues, green, red = (each * _STEP for each in colours(images, blue, torch.float32))
@@ -117,10 +121,7 @@ def to_hls(src: Image, blue: int, *, is_full: bool) -> Plan | None:
         step = torch.full_like(spread, 60).div_(spread)
         turned = starts.masked_fill(is_negative, 360)
         # A negative angle gets its full turn in the same step only with vectors.
-        if machine.has_fma:
-            hue, later = fused(way, step, turned), fused(way, step, starts)
-        else:
-            hue, later = way * step + turned, way * step + starts
+        hue, later = add(way, step, turned), add(way, step, starts)
         later = later[:, :, with_vectors:]
         hue[:, :, with_vectors:] = torch.where(later < 0, later + 360, later)
         is_gray = spread <= _EPSILON

@@ -41,7 +41,7 @@ def integral(src: Image, sum: Any = None, sdepth: int = -1) -> Plan | None:
     if src.dtype != "uint8" or sum is not None or type(sdepth) is not int or sdepth not in _TARGETS:
         return None
     target, limit = _TARGETS[sdepth]
-    if src.pixels * 255 >= limit:
+    if src.pixels * 255 >= limit or src.lacks(target):
         return None
     work = torch.int32 if src.pixels * 255 < 1 << 31 else torch.int64
 

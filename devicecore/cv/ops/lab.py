@@ -42,12 +42,12 @@ def to_lab(src: Image, blue: int) -> Plan | None:
             planes[0] * shares[0] + planes[1] * shares[1] + planes[2] * shares[2]
             for shares in WEIGHTS
         )
-        x, y, z = (read(root_of, (each + 2048) >> 12) for each in sums)
+        x, y, z = (read(root_of, (each + 2048).bitwise_right_shift_(12)) for each in sums)
         half = 1 << (_BITS - 1)
         middle = (128 << _BITS) + half
-        lightness = (y * LIGHTNESS + (DARKEST + half)) >> _BITS
-        red_green = ((x - y) * 500 + middle) >> _BITS
-        yellow_blue = ((y - z) * 200 + middle) >> _BITS
+        lightness = (y * LIGHTNESS + (DARKEST + half)).bitwise_right_shift_(_BITS)
+        red_green = ((x - y) * 500 + middle).bitwise_right_shift_(_BITS)
+        yellow_blue = ((y - z) * 200 + middle).bitwise_right_shift_(_BITS)
         return as_bytes(torch.stack((lightness, red_green, yellow_blue), -1))
 
     return Plan(run)
@@ -62,10 +62,10 @@ def to_luv(src: Image, blue: int) -> Plan | None:
     def run(images: Tensor) -> Tensor:
         planes = colours(images, blue)
         nodes, steps = table.on(images), (1, NODES, NODES * NODES)
-        low = [plane >> 3 for plane in planes]
+        low = [plane.bitwise_right_shift(3) for plane in planes]
         first = low[0] + low[1] * steps[1] + low[2] * steps[2]
         # How far beyond its node each colour is, in sixteenths.
-        beyond = [(plane & 7) << 1 for plane in planes]
+        beyond = [(plane & 7) * 2 for plane in planes]
         total = torch.zeros((*images.shape[:3], 3), dtype=torch.int32, device=images.device)
         for corner in product((0, 1), repeat=3):
             place, weight = first, torch.ones_like(planes[0])
@@ -74,7 +74,7 @@ def to_luv(src: Image, blue: int) -> Plan | None:
                 weight = weight * (share if is_next else 16 - share)
             total += read(nodes, place) * weight.unsqueeze(-1)
         # Twelve bits of weights, rounded, and six that are cut off.
-        return as_bytes((total + (1 << 11)) >> 18)
+        return as_bytes((total + (1 << 11)).bitwise_right_shift_(18))
 
     return Plan(run)
 

@@ -42,7 +42,9 @@ def from_space(src: Image, blue: int, asked: int, space: str) -> Plan | None:
         found = []
         for shares in weights:
             light = x * shares[0] + y * shares[1] + z * shares[2] + (1 << (_BITS - 1))
-            found.append(read(values.on(images), (light >> _BITS).clamp_(0, _BRIGHTEST)))
+            found.append(
+                read(values.on(images), light.bitwise_right_shift_(_BITS).clamp_(0, _BRIGHTEST))
+            )
         return pixels(tuple(found), blue, channels)
 
     return Plan(run)
@@ -53,8 +55,8 @@ def _xyz_of_lab(images: Tensor) -> Triple:
     all_y, all_roots = (table.on(images) for table in _lightness())
     cubes, root = _cubes().on(images), read(all_roots, lightness)
     # OpenCV's way to divide by 500 and by 200.
-    of_a = ((a * (5 * 53687) + (1 << 7)) >> 13) - 128 * _ONE // 500
-    of_b = ((b * 41943 + (1 << 4)) >> 9) - 128 * _ONE // 200 + 1
+    of_a = (a * (5 * 53687) + (1 << 7)).bitwise_right_shift_(13) - 128 * _ONE // 500
+    of_b = (b * 41943 + (1 << 4)).bitwise_right_shift_(9) - 128 * _ONE // 200 + 1
     x = read(cubes, root + of_a - lab_back.LOWEST_SUM)
     z = read(cubes, root - of_b - lab_back.LOWEST_SUM)
     return x, read(all_y, lightness), z

@@ -90,13 +90,13 @@ def CLAHE_apply(
     most = (1 << bits) - 1
 
     def run(images: Tensor) -> Tensor:
-        values = images[..., 0].to(torch.int32) >> shift
+        values = images[..., 0].to(torch.int32).bitwise_right_shift(shift)
         found = _counted(values, tiles, bins)
         if least is not None:
             found = _clipped(found, least)
         tables = (found.cumsum(1).float() * share).round_().clamp_(max=most)
         found = _between(values, tables.view(len(images), -1), tiles, bins, (columns, rows))
-        found = found.round_().clamp_(max=most).to(torch.int32) << shift
+        found = found.round_().clamp_(max=most).to(torch.int32) * (1 << shift)
         return (found & most).to(images.dtype)[..., None]
 
     return Plan(run)

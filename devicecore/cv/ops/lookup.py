@@ -59,7 +59,7 @@ def LUT(
     channels = lut.shape[2] if lut.ndim == 3 else 1
     if lut.ndim > 3 or lut.size != _ENTRIES * channels or lut.dtype.name not in MOVABLE:
         return None
-    if channels not in {1, src.channels}:
+    if channels not in {1, src.channels} or src.lacks(lut.dtype.name):
         return None
     return Plan(_read(lut.reshape(_ENTRIES, channels)))
 

@@ -1,4 +1,4 @@
-"""`cv2.matchTemplate` on tensors of torch, in float64."""
+"""`cv2.matchTemplate` on tensors of torch, in float64 where the device has it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
+from devicecore.cv.ops.boxes import summed
 from devicecore.cv.plan import Plan
 
 if TYPE_CHECKING:
@@ -26,8 +27,11 @@ _DIFFERENCES = frozenset({cv2.TM_SQDIFF, cv2.TM_SQDIFF_NORMED})
 _COEFFICIENTS = frozenset({cv2.TM_CCOEFF, cv2.TM_CCOEFF_NORMED})
 # What is less than so much of a sum of squares, or than this, is rounding.
 _SHARE, _LEAST = 10 * float(np.finfo(np.float32).eps), 0.5
+# How many times larger than its template an image is at most.
+_MOST_PARTS = 64
 # Where a share is a bit more than 1, that is rounding, too.
 _BIT = 1.125
+_NEAR = float(np.finfo(np.float64).eps)
 _METHODS = _NORMED | _DIFFERENCES | _COEFFICIENTS | {cv2.TM_CCORR}
 
 
@@ -57,15 +61,19 @@ def matchTemplate(
         return None
     # The others are small differences of large sums, which OpenCV has in float32.
     promise: Exactness = "tolerance" if method == cv2.TM_CCORR else "close"
+    # In float32, a spectrum's rounding is a share of what the whole image has.
+    if not image.has_float64 and image.pixels > _MOST_PARTS * templ.pixels:
+        promise = "close"
+    work = torch.float64 if image.has_float64 else torch.float32
 
     def run(images: Tensor, parts: Tensor) -> Tensor:
-        wide, part = images.double(), parts.double()
+        wide, part = images.to(work), parts.to(work)
         if method in _COEFFICIENTS:  # which changes nothing but the size of the numbers
             part = part - part.mean((1, 2), keepdim=True)
         found = _correlated(wide, part)
         if method in _DIFFERENCES | _NORMED:
             found = _compared(found, wide, part, method)
-        return found.float()[..., None]
+        return found.to(torch.float32)[..., None]
 
     return Plan(run, promise)
 
@@ -112,12 +120,15 @@ def _compared(found: Tensor, images: Tensor, parts: Tensor, method: int) -> Tens
     otherwise = 1.0 if method in _DIFFERENCES else 0.0
     shares = torch.where(is_share, found / most, torch.where(is_near, found.sign(), otherwise))
     if method == cv2.TM_CCOEFF_NORMED:  # a part of one colour is everywhere
-        shares = torch.where(own / (high * wide) < torch.finfo(torch.float64).eps, 1.0, shares)
+        shares = torch.where(own / (high * wide) < _NEAR, 1.0, shares)
     return shares
 
 
 def _windows(x: Tensor, high: int, wide: int) -> Tensor:
     """Return the sums of all windows of a size."""
+    if x.dtype is torch.float32:  # differences of large sums would be nothing but rounding
+        found: Tensor = summed(summed(x, 1, high), 2, wide)
+        return found
     sums = torch.nn.functional.pad(x.cumsum(1).cumsum(2), (0, 0, 1, 0, 1, 0))
     rows = sums[:, high:] - sums[:, :-high]
     return rows[:, :, wide:] - rows[:, :, :-wide]

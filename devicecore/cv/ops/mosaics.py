@@ -45,9 +45,9 @@ def to_colours(src: Image, asked: int, *, pattern: str, channels: int) -> Plan |
         for part, (rows, columns), is_green, first in _parts(x, pattern):
             middle, beside, above, corners = part
             if is_green:
-                colours = (above + 1) >> 1, middle, (beside + 1) >> 1
+                colours = _half(above), middle, _half(beside)
             else:
-                colours = (corners + 2) >> 2, (beside + above + 2) >> 2, middle
+                colours = _quarter(corners), _quarter(beside + above), middle
             for channel, colour in zip((first, 1, 2 - first), colours, strict=True):
                 found[:, rows::2, columns::2, channel] = colour
         return _bordered(found.to(images.dtype))
@@ -77,7 +77,9 @@ def to_gray(src: Image, *, pattern: str) -> Plan | None:
             else:
                 total = corners * one + (beside + above) * _GREEN + middle * (4 * other)
                 bits = _BITS + 2
-            found[:, rows::2, columns::2, 0] = (total + (1 << (bits - 1))) >> bits
+            found[:, rows::2, columns::2, 0] = (total + (1 << (bits - 1))).bitwise_right_shift_(
+                bits
+            )
         return _bordered(found.to(images.dtype))
 
     return Plan(run)
@@ -117,3 +119,11 @@ def _parts(
 
 def _bordered(found: Tensor) -> Tensor:
     return padded(found, 1, 1, 1, 1, cv2.BORDER_REPLICATE)
+
+
+def _half(x: Tensor) -> Tensor:
+    return (x + 1).bitwise_right_shift_(1)
+
+
+def _quarter(x: Tensor) -> Tensor:
+    return (x + 2).bitwise_right_shift_(2)

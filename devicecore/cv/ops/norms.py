@@ -13,6 +13,7 @@ from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.masks import is_mask
 from devicecore.cv.ops.operands import SMALL_INTEGERS, is_alike
+from devicecore.cv.ops.pair_sums import norm_without_float64
 from devicecore.cv.ops.roots import root
 from devicecore.cv.plan import Plan
 
@@ -74,8 +75,16 @@ def norm(src1: Image, src2: Any = ..., normType: Any = None, mask: Any = None) -
         return None
     if other is not None and (src1.dtype != other.dtype or not is_alike(src1, other)):
         return None
-    run = _norm(kind, _WORK[src1.dtype], has_mask=wanted is not None)
-    return Plan(run, "tolerance" if src1.dtype in _FLOATS else "exact", float)
+    # Roots have more bits than float32.
+    is_exact = src1.dtype not in _FLOATS and (src1.has_float64 or kind != cv2.NORM_L2)
+    run = _computing(src1, kind, has_mask=wanted is not None)
+    return Plan(run, "exact" if is_exact else "tolerance", float)
+
+
+def _computing(src: Image, kind: int, *, has_mask: bool) -> Callable[..., Tensor]:
+    if not src.has_float64:
+        return norm_without_float64(kind, has_mask=has_mask)
+    return _norm(kind, _WORK[src.dtype], has_mask=has_mask)
 
 
 def _is_exact(src: Image, kind: int) -> bool:

@@ -33,3 +33,22 @@ def fma(a: torch.Tensor, b: torch.Tensor | float, c: torch.Tensor | float) -> to
     """
     factor = b.double() if isinstance(b, torch.Tensor) else b
     return (a.double() * factor + (c.double() if isinstance(c, torch.Tensor) else c)).float()
+
+
+def quotient_and_rest(x: torch.Tensor, y: torch.Tensor | int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ``x // y`` and ``x % y``, exactly, of int32 numbers that are not negative.
+
+    Not every device divides integers; float32 is near enough for quotients below 2**22.
+    """
+    found = (x.float() / y).floor().to(torch.int32)
+    rest = x - found * y
+    off = (rest >= y).to(torch.int32) - (rest < 0).to(torch.int32)
+    return found + off, rest - off * y
+
+
+def nearest_quotient(x: torch.Tensor, y: torch.Tensor | int) -> torch.Tensor:
+    """Return the same rounded half to even."""
+    found, rest = quotient_and_rest(x, y)
+    twice = rest * 2
+    is_more = (twice > y) | ((twice == y) & (found % 2 == 1))
+    return found + is_more.to(torch.int32)

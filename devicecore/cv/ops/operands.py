@@ -80,3 +80,8 @@ def rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
     fits = (whole >= _OVERFLOW) & (whole < -_OVERFLOW)
     limits = torch.iinfo(dtype)
     return torch.where(fits, whole, _OVERFLOW).clamp_(limits.min, limits.max).to(dtype)
+
+
+def finished(x: Tensor, target: torch.dtype) -> Tensor:
+    """Return float values in another type, where integers are rounded as x86 does."""
+    return x.to(target) if target.is_floating_point else rounded(x, target)

@@ -11,6 +11,7 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.arithmetic import multiply
+from devicecore.cv.ops.error_free import rounded_root
 from devicecore.cv.ops.operands import SMALL_INTEGERS, is_alike
 from devicecore.cv.plan import Plan
 
@@ -64,7 +65,7 @@ def exp(
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
 ) -> Plan | None:
     """Plan one call of ``cv2.exp``."""
-    return _in_float64(src, torch.exp)
+    return _in_wide_floats(src, torch.exp)
 
 
 @operation("src", examples=examples)
@@ -73,7 +74,7 @@ def log(
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
 ) -> Plan | None:
     """Plan one call of ``cv2.log``."""
-    return _in_float64(src, torch.log)
+    return _in_wide_floats(src, torch.log)
 
 
 @operation("src", examples=examples)
@@ -96,6 +97,8 @@ def magnitude(
         return None
 
     def run(a: Tensor, b: Tensor) -> Tensor:
+        if not x.has_float64:
+            return (a.square() + b.square()).sqrt_()
         return (a.double().square() + b.double().square()).sqrt_().to(a.dtype)
 
     return Plan(run, "tolerance")
@@ -117,18 +120,23 @@ def pow(  # noqa: A001 - OpenCV's name
         return None
     if abs(power - 0.5) < _NEAR:
         return _root(src)
-    return _in_float64(src, lambda x: x.pow(power))
+    return _in_wide_floats(src, lambda x: x.pow(power))
 
 
-def _in_float64(src: Image, compute: Callable[[Tensor], Tensor]) -> Plan | None:
+def _in_wide_floats(src: Image, compute: Callable[[Tensor], Tensor]) -> Plan | None:
+    """Plan a function in float64, or in float32 where a device has no wider type."""
     if src.dtype not in _FLOATS or not src.pixels:
         return None
+    if not src.has_float64:
+        return Plan(compute, "tolerance")
     return Plan(lambda x: compute(x.double()).to(x.dtype), "tolerance")
 
 
 def _root(src: Image) -> Plan | None:
     if src.dtype not in _FLOATS or not src.pixels:
         return None
+    if not src.has_float64:
+        return Plan(rounded_root)
     # No float32 has a root so near to the middle of two that it would be rounded twice.
     promise: Exactness = "exact" if src.dtype == "float32" else "tolerance"
     return Plan(lambda x: x.double().sqrt().to(x.dtype), promise)

@@ -63,7 +63,7 @@ def pyrDown(
         x = padded(images, 2, bottom, 2, right, borderType).to(torch.int32)
         sums = weighted(x, 1, _DOWN)[:, ::2]
         total = weighted(sums, 2, _DOWN)[:, :, ::2]
-        return saturated((total + 128) >> 8, target)
+        return saturated((total + 128).bitwise_right_shift_(8), target)
 
     return Plan(run)
 
@@ -84,7 +84,7 @@ def pyrUp(
 
     def run(images: Tensor) -> Tensor:
         total = _doubled(_doubled(images.to(torch.int32), 2), 1)
-        return saturated((total + 32) >> 6, target)
+        return saturated((total + 32).bitwise_right_shift_(6), target)
 
     return Plan(run)
 

@@ -10,6 +10,7 @@ import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.numbers import saturated
+from devicecore.cv.ops.whole_means import whole_means
 from devicecore.cv.plan import Plan
 
 if TYPE_CHECKING:
@@ -52,17 +53,19 @@ def reduce(
     if dim not in {0, 1}:
         return None
     count = src.width if dim else src.height
-    compute = _computing(rtype, dtype, count)
+    compute = None if src.lacks(_MEANS.get(dtype)) else _computing(src, rtype, dtype, count)
     return None if compute is None else Plan(lambda images: compute(images, 1 + dim))
 
 
-def _computing(kind: int, depth: int, count: int) -> Callable[[Tensor, int], Tensor] | None:
+def _computing(
+    src: Image, kind: int, depth: int, count: int
+) -> Callable[[Tensor, int], Tensor] | None:
     """Return what is done along an axis of *count* bytes, or None where OpenCV has to judge."""
     if kind in {cv2.REDUCE_MAX, cv2.REDUCE_MIN}:
         extreme = torch.amax if kind == cv2.REDUCE_MAX else torch.amin
         return (lambda x, axis: extreme(x, axis, keepdim=True)) if depth in _SAME else None
     if kind == cv2.REDUCE_AVG and depth in _MEANS and count <= _MOST_SUMMED:
-        return _mean(_MEANS[depth], count)
+        return _mean(_MEANS[depth], count, has_float64=src.has_float64)
     if kind == cv2.REDUCE_SUM and depth in _SUMS and count <= _MOST_SUMMED:
         return lambda x, axis: _sum(x, axis).to(_SUMS[depth])
     # In float32, sums of squares are rounded.
@@ -75,9 +78,14 @@ def _sum(x: Tensor, axis: int) -> Tensor:
     return x.sum(axis, keepdim=True, dtype=torch.int64)
 
 
-def _mean(target: torch.dtype, count: int) -> Callable[[Tensor, int], Tensor]:
+def _mean(
+    target: torch.dtype, count: int, *, has_float64: bool
+) -> Callable[[Tensor, int], Tensor] | None:
     """Return means; those of int32 are computed in float64, as int32 has more bits than float32."""
     share = 1.0 / count
+    if target is torch.int32 and not has_float64:
+        means = whole_means(count, 0, 255)
+        return None if means is None else lambda x, axis: means(_sum(x, axis))
     work = torch.float64 if target in {torch.int32, torch.float64} else torch.float32
     used = share if work is torch.float64 else float(np.float32(share))
     return lambda x, axis: saturated(_sum(x, axis).to(work) * used, target)

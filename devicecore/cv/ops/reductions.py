@@ -10,6 +10,7 @@ import torch
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.masks import is_mask
 from devicecore.cv.ops.operands import SMALL_INTEGERS
+from devicecore.cv.ops.pair_sums import channel_means, mean_and_deviation
 from devicecore.cv.ops.roots import root
 from devicecore.cv.plan import Plan
 
@@ -61,6 +62,10 @@ def sumElems(src: Image) -> Plan | None:
     """Plan one call of ``cv2.sumElems``."""
     if src.dtype not in SMALL_INTEGERS or src.channels > _NUMBERS:
         return None
+    if not src.has_float64:  # the sums themselves are as good
+        return Plan(
+            lambda images: _four(_whole(images).sum((1, 2), dtype=torch.int64)), finish=_tuple
+        )
     return Plan(lambda images: _four(_sums(_whole(images))), finish=_tuple)
 
 
@@ -71,6 +76,8 @@ def mean(src: Image, mask: Any = None) -> Plan | None:
         return None
     if src.dtype not in SMALL_INTEGERS | _FLOATS or src.channels > _NUMBERS:
         return None
+    if not src.has_float64:
+        return Plan(lambda *images: _four(channel_means(*images).float()), "tolerance", _tuple)
     share = 1.0 / src.pixels
 
     def run(images: Tensor, wanted: Tensor | None = None) -> Tensor:
@@ -94,6 +101,8 @@ def meanStdDev(
     work = _squared_type(src) if is_plain else None
     if work is None:
         return None
+    if not src.has_float64:
+        return Plan(mean_and_deviation, "tolerance", _in_float64)
     every = 1.0 / src.pixels
 
     def run(images: Tensor, wanted: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -152,4 +161,8 @@ def _four(found: Tensor) -> Tensor:
 
 
 def _tuple(found: Any) -> tuple[float, ...]:
-    return tuple(found.tolist())
+    return tuple(map(float, found.tolist()))
+
+
+def _in_float64(found: Any) -> Any:
+    return tuple(each.astype(np.float64) for each in found)

@@ -127,11 +127,11 @@ def _linear_fixed(src: Image, horizontal: Any, vertical: Any) -> Run:
         x = images.to(torch.int32)
         (first, second), a = beside.on(x), across.on(x)[..., None]
         sums = x.index_select(2, first) * a[:, 0] + x.index_select(2, second) * a[:, 1]
-        sums >>= 4
+        sums.bitwise_right_shift_(4)
         (first, second), b = below.on(x), down.on(x)[:, :, None, None]
-        upper = (sums.index_select(1, first) * b[:, 0]) >> 16
-        lower = (sums.index_select(1, second) * b[:, 1]) >> 16
-        return ((upper + lower + 2) >> 2).to(torch.uint8)
+        upper = (sums.index_select(1, first) * b[:, 0]).bitwise_right_shift_(16)
+        lower = (sums.index_select(1, second) * b[:, 1]).bitwise_right_shift_(16)
+        return (upper + lower + 2).bitwise_right_shift_(2).to(torch.uint8)
 
     return run
 
@@ -152,7 +152,7 @@ def _linear_exact(src: Image, columns: Axis, rows: Axis) -> Plan | None:
         top, b = below.on(x), down.on(x)[:, :, None, None]
         low = (top + 1).clamp_(max=src.height - 1)
         total = sums.index_select(1, top) * b[:, 0] + sums.index_select(1, low) * b[:, 1]
-        return ((total + (1 << 15)) >> 16).to(torch.uint8)
+        return (total + (1 << 15)).bitwise_right_shift_(16).to(torch.uint8)
 
     return Plan(run)
 
@@ -186,7 +186,7 @@ def _by_cells(src: Image, columns: Axis, rows: Axis) -> Plan:
         cells = x.view(len(x), high, down, wide, across, src.channels)
         sums = cells.sum((2, 4), dtype=torch.int32)
         if is_rounded_up:
-            whole = ((sums + 2) >> 2).to(torch.uint8)
+            whole = (sums + 2).bitwise_right_shift_(2).to(torch.uint8)
         else:
             whole = saturated(sums.to(torch.float32) * share, torch.uint8)
         if over == (0, 0):
@@ -230,14 +230,17 @@ def _lanczos4(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if src.dtype != "uint8":
         return None
     run = _fixed_taps(src, columns, rows, resampling.lanczos4)
-    return Plan(lambda images: saturated((run(images) + (1 << 21)) >> 22, torch.uint8))
+    return Plan(
+        lambda images: saturated((run(images) + (1 << 21)).bitwise_right_shift_(22), torch.uint8)
+    )
 
 
 def _cubic(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if src.dtype not in {"uint8", "uint16", "float32"}:
         return None
     promise: Any = "lsb1" if src.dtype == "uint8" else "tolerance"
-    return Plan(_float_taps(src, columns, rows, resampling.cubic, torch.float64), promise)
+    kind = torch.float64 if src.has_float64 else torch.float32
+    return Plan(_float_taps(src, columns, rows, resampling.cubic, kind), promise)
 
 
 def _tables(
@@ -267,15 +270,21 @@ def _fixed_taps(src: Image, columns: Axis, rows: Axis, weights: Callable[[Any], 
 def _float_taps(
     src: Image, columns: Axis, rows: Axis, weights: Callable[[Any], Any], kind: torch.dtype
 ) -> Run:
-    beside, across, below, down = map(Table, _tables(src, columns, rows, weights))
+    beside, across, below, down = _tables(src, columns, rows, weights)
+    places, shares = (Table(beside), Table(below)), (_in_type(across, kind), _in_type(down, kind))
 
     def run(images: Tensor) -> Tensor:
         x = images.to(kind)
-        sums = _summed(x, 2, beside.on(x), across.on(x).to(kind)[:, :, None])
-        total = _summed(sums, 1, below.on(x), down.on(x).to(kind)[:, :, None, None])
+        sums = _summed(x, 2, places[0].on(x), shares[0].on(x)[:, :, None])
+        total = _summed(sums, 1, places[1].on(x), shares[1].on(x)[:, :, None, None])
         return saturated(total, images.dtype)
 
     return run
+
+
+def _in_type(weights: Any, kind: torch.dtype) -> Table:
+    """Return weights in float32, as OpenCV has them, or the same ones in a wider type."""
+    return Table(weights.astype(np.float64 if kind is torch.float64 else np.float32))
 
 
 _PLANNERS: dict[int, Callable[[Image, Axis, Axis], Plan | None]] = {

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.environment import environment
-from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.fusing import MultiplyAdd, multiply_add, unfused
 from devicecore.cv.ops.operands import rounded
 from devicecore.cv.ops.windows import vector_tail
 from devicecore.cv.plan import Plan
@@ -54,15 +54,16 @@ def rounded_separable(
     has_fma, added = here.has_fma, float(np.float32(delta))
     in_vectors = _tail(src, _VECTOR) if has_fma else None
     in_groups = _tail(src, _GROUP) if has_fma else None
+    add = multiply_add(src, is_fused=has_fma)
 
     def run(images: Tensor) -> Tensor:
         x = area.around(images, border_type).to(torch.float32)
-        rows = _along_rows(x, across, is_fused=has_fma)
+        rows = _along_rows(x, across, add)
         if in_vectors is not None:
-            rows = torch.where(in_vectors.on(x), _along_rows(x, across, is_fused=False), rows)
-        found = _along_columns(rows, down, added, is_first_fused=has_fma, is_fused=has_fma)
+            rows = torch.where(in_vectors.on(x), _along_rows(x, across, unfused), rows)
+        found = _along_columns(rows, down, added, add, add)
         if in_groups is not None:
-            end = _along_columns(rows, down, added, is_first_fused=True, is_fused=False)
+            end = _along_columns(rows, down, added, add, unfused)
             found = torch.where(in_groups.on(x), end, found)
         return rounded(found, torch.uint8)
 
@@ -79,27 +80,23 @@ def _is_near_fixed(kernel: np.ndarray[Any, Any]) -> bool:
     return bool((np.abs(scaled - np.rint(scaled)) <= 2 * _NEAR).all())
 
 
-def _along_rows(x: Tensor, weights: list[float], *, is_fused: bool) -> Tensor:
+def _along_rows(x: Tensor, weights: list[float], add: MultiplyAdd) -> Tensor:
     width = x.shape[2] - len(weights) + 1
     total = x[:, :, :width] * weights[0]
     for place, weight in enumerate(weights[1:], 1):
-        total = _added(x[:, :, place : place + width], weight, total, is_fused=is_fused)
+        total = add(x[:, :, place : place + width], weight, total)
     return total
 
 
 def _along_columns(
-    x: Tensor, weights: list[float], added: float, *, is_first_fused: bool, is_fused: bool
+    x: Tensor, weights: list[float], added: float, add_first: MultiplyAdd, add: MultiplyAdd
 ) -> Tensor:
     middle = len(weights) // 2
     height = x.shape[1] - 2 * middle
     centre = x[:, middle : middle + height]
-    total = _added(centre, weights[middle], added, is_fused=is_first_fused)
+    total = add_first(centre, weights[middle], added)
     for away in range(1, middle + 1):
         below, above = middle + away, middle - away
         both = x[:, below : below + height] + x[:, above : above + height]
-        total = _added(both, weights[below], total, is_fused=is_fused)
+        total = add(both, weights[below], total)
     return total
-
-
-def _added(x: Tensor, weight: float, total: Tensor | float, *, is_fused: bool) -> Tensor:
-    return fused(x, weight, total) if is_fused else x * weight + total

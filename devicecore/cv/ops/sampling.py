@@ -11,7 +11,8 @@ from attrs import frozen
 
 from devicecore.cv.arguments import constant
 from devicecore.cv.environment import environment
-from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.error_free import multiplied_and_added
+from devicecore.cv.ops.fusing import fused, unfused
 from devicecore.cv.ops.numbers import fma, saturated, unsigned_as_signed
 from devicecore.cv.ops.padding import padded
 from devicecore.cv.tables.borders import BORDERS, repeated
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from devicecore.cv.image import Image
+    from devicecore.cv.ops.fusing import MultiplyAdd
 
     Tensor = torch.Tensor
 
@@ -53,12 +55,14 @@ class Sampler:
         border: One of `BORDERS`.
         values: The constant border's, for each channel.
         is_fused: Whether float arithmetic is fused.
+        has_float64: Whether the device of the images has float64.
     """
 
     interpolation: int
     border: int
     values: tuple[float, ...]
     is_fused: bool
+    has_float64: bool = True
 
     @property
     def is_cubic(self) -> bool:
@@ -154,7 +158,7 @@ class Sampler:
 
     def _cubic_weights(self, x: Tensor) -> list[Tensor]:
         """Return the weights of four neighbours, in the order of OpenCV's operations."""
-        add = fused if self.is_fused else unfused
+        add = self.multiply_add
         rest, square = 1 - x, x * x
         first = _A * (x * (rest * rest))
         second = add(square, add(x, _A + 2, -(_A + 3)), 1.0)
@@ -170,7 +174,14 @@ class Sampler:
         """
         if not self.is_fused:
             return unfused
-        return fused if dtype.is_floating_point else fma
+        return fma if self.has_float64 and not dtype.is_floating_point else self.multiply_add
+
+    @property
+    def multiply_add(self) -> MultiplyAdd:
+        """What computes ``a * b + c`` of float32, rounded once or twice as OpenCV does here."""
+        if not self.is_fused:
+            return unfused
+        return fused if self.has_float64 else multiplied_and_added
 
     def _row(
         self, images: Tensor, column: Tensor, row: Tensor, steps: tuple[int, ...]
@@ -195,11 +206,6 @@ class Sampler:
             return (place + (step + 1)).clamp(0, length - 1).to(torch.int32)
         found: Tensor = repeated(place.to(torch.int32) + step, length, self.border)
         return found
-
-
-def unfused(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
-    """Return ``a * b + c`` of float32, rounded twice, as without AVX2."""
-    return a * b + c
 
 
 def _countable(places: Tensor) -> Tensor:
@@ -229,7 +235,7 @@ def sampler(src: Image, flags: int, border: int, value: Any) -> Sampler | None:
     if not 0 < max(src.size) <= LARGEST or not src.pixels:
         return None
     values = constant(value, src.channels, src.dtype)
-    found = Sampler(_FLAGS[flags], border, values, here.has_fma)
+    found = Sampler(_FLAGS[flags], border, values, here.has_fma, src.has_float64)
     if found.is_cubic and src.dtype == "float32" and border == cv2.BORDER_CONSTANT and any(values):
         return None  # the border's last bit depends on the pixels that OpenCV computes at once
     return found

@@ -12,6 +12,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.boxes import box_plan
 from devicecore.cv.ops.float_gaussian import float_weights, gaussian_blur
+from devicecore.cv.ops.fusing import multiply_add
 from devicecore.cv.ops.windows import FILTER_BORDERS, Window, pair, weighted, window
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.gaussian import automatic_size, fixed_weights
@@ -143,7 +144,8 @@ def _gaussian_of_floats(
     across, down = float_weights(*found)
     if len(across) == len(down) == 1:
         return Plan(torch.clone)
-    return Plan(gaussian_blur(across, down, border_type, is_fused=here.has_fma))
+    add = multiply_add(src, is_fused=here.has_fma)
+    return Plan(gaussian_blur(across, down, border_type, add))
 
 
 def _gaussian(across: tuple[int, ...], down: tuple[int, ...], bits: int, border: int) -> Plan:
@@ -156,7 +158,7 @@ def _gaussian(across: tuple[int, ...], down: tuple[int, ...], bits: int, border:
         x = area.around(images, border).to(work)
         total = weighted(weighted(x, 2, across), 1, down)
         total += 1 << (2 * bits - 1)
-        total >>= 2 * bits
+        total.bitwise_right_shift_(2 * bits)
         return total.to(images.dtype)
 
     return Plan(run)

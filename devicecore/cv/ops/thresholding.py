@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.operation import operation
-from devicecore.cv.ops.automatic_levels import otsu, triangle
+from devicecore.cv.ops.automatic_levels import otsu, otsu_without_float64, triangle
 from devicecore.cv.ops.counting import counts
 from devicecore.cv.ops.numbers import saturated
 from devicecore.cv.plan import Plan
@@ -73,17 +73,24 @@ def threshold(
             return None
         work = torch.int32
     elif src.dtype in _FLOATS:
-        work, kind = target, getattr(np, src.dtype)
-        used, most = float(kind(thresh)), float(kind(maxval))
+        work, cast = target, getattr(np, src.dtype)
+        used, most = float(cast(thresh)), float(cast(maxval))
     else:
         return None
+    kind = _level_type(src)
     answer = float(used if src.dtype in _INTEGERS else thresh)
 
     def run(images: Tensor) -> tuple[Tensor, Tensor]:
         found = saturated(combine(images.to(work), used, most), target)
-        return torch.full((len(images),), answer, dtype=torch.float64, device=images.device), found
+        return torch.full((len(images),), answer, dtype=kind, device=images.device), found
 
-    return Plan(run)
+    # The level that is returned may have more bits than float32.
+    is_whole = src.has_float64 or answer == float(np.float32(answer))
+    return Plan(run, "exact" if is_whole else "tolerance")
+
+
+def _level_type(src: Image) -> torch.dtype:
+    return torch.float64 if src.has_float64 else torch.float32
 
 
 def _found(src: Image, finder: int, maxval: float, combine: Combine) -> Plan | None:
@@ -92,13 +99,16 @@ def _found(src: Image, finder: int, maxval: float, combine: Combine) -> Plan | N
     if bits is None or src.channels != 1 or abs(maxval) > 1 << 30:
         return None
     target: torch.dtype = getattr(torch, src.dtype)
-    find = otsu if finder == cv2.THRESH_OTSU else triangle
+    kind = _level_type(src)
+    find = triangle
+    if finder == cv2.THRESH_OTSU:
+        find = otsu if src.has_float64 else otsu_without_float64
     most = min(max(round(maxval), 0), (1 << bits) - 1)
 
     def run(images: Tensor) -> tuple[Tensor, Tensor]:
         level = find(counts(images, 1 << bits))
         used = level.to(torch.int32).view(-1, 1, 1, 1)
-        return level.double(), saturated(combine(images.to(torch.int32), used, most), target)
+        return level.to(kind), saturated(combine(images.to(torch.int32), used, most), target)
 
     # Where two thresholds of Otsu's are as good, which one it is depends on how it is rounded.
     return Plan(run, "close" if finder == cv2.THRESH_OTSU else "exact")

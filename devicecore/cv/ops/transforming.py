@@ -9,7 +9,8 @@ import torch
 
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
-from devicecore.cv.ops.fusing import fused
+from devicecore.cv.ops.float_pairs import FloatPair, constant, single
+from devicecore.cv.ops.fusing import MultiplyAdd, multiply_add, unfused
 from devicecore.cv.ops.operands import rounded
 from devicecore.cv.plan import Plan
 
@@ -68,6 +69,8 @@ def perspectiveTransform(
     if (src.channels, m.shape[0] - 1) not in _COORDINATES or not np.isfinite(m).all():
         return None
     *rows, divisor = m.astype(np.float64).tolist()
+    if not src.has_float64:
+        return Plan(lambda images: _in_perspective(images, rows, divisor), "tolerance")
 
     def run(images: Tensor) -> Tensor:
         # Sums of float64, as OpenCV computes them, one product after the other.
@@ -101,7 +104,7 @@ def transform(
     here = environment()
     if not np.isfinite(matrix).all() or here.version != (5, 0) or not here.is_x86:
         return None
-    return _of_bytes(matrix) if src.dtype == "uint8" else _of_floats(matrix)
+    return _of_bytes(matrix) if src.dtype == "uint8" else _of_floats(src, matrix)
 
 
 def _of_bytes(matrix: np.ndarray[Any, Any]) -> Plan | None:
@@ -113,16 +116,16 @@ def _of_bytes(matrix: np.ndarray[Any, Any]) -> Plan | None:
     if matrix.shape == (3, 4) and (sizes < largest).all() and not _is_diagonal(matrix):
         return _in_fixed_point(matrix)
     promise: Exactness = "lsb1" if (columns - 1, after) in _SPECIAL else "exact"
-    sums = _sums(matrix, is_fused=False)
+    sums = _sums(matrix, unfused)
     return Plan(lambda images: rounded(sums(images.float()), torch.uint8), promise)
 
 
-def _of_floats(matrix: np.ndarray[Any, Any]) -> Plan:
+def _of_floats(src: Image, matrix: np.ndarray[Any, Any]) -> Plan:
     after, columns = matrix.shape
     # Of four channels, sums are fused or not as the processor's vectors are long.
     is_known = (columns - 1, after) not in _SPECIAL and columns - 1 < _MOST_CHANNELS
     promise: Exactness = "exact" if is_known else "tolerance"
-    return Plan(_sums(matrix, is_fused=environment().has_fma), promise)
+    return Plan(_sums(matrix, multiply_add(src, is_fused=environment().has_fma)), promise)
 
 
 def _is_diagonal(matrix: np.ndarray[Any, Any]) -> bool:
@@ -151,12 +154,12 @@ def _in_fixed_point(matrix: np.ndarray[Any, Any]) -> Plan | None:
             for place, factor in zip(places, row, strict=True):
                 total.add_(place, alpha=factor)
             found.append(total)
-        return (torch.stack(found, -1) >> _BITS).clamp_(0, 255).to(torch.uint8)
+        return torch.stack(found, -1).bitwise_right_shift_(_BITS).clamp_(0, 255).to(torch.uint8)
 
     return Plan(run)
 
 
-def _sums(matrix: np.ndarray[Any, Any], *, is_fused: bool) -> Callable[[Tensor], Tensor]:
+def _sums(matrix: np.ndarray[Any, Any], add: MultiplyAdd) -> Callable[[Tensor], Tensor]:
     """Return sums of float32, which start with what is added."""
     rows = [(each[:-1], each[-1]) for each in matrix.tolist()]
 
@@ -165,11 +168,29 @@ def _sums(matrix: np.ndarray[Any, Any], *, is_fused: bool) -> Callable[[Tensor],
         for row, added in rows:
             total = torch.full_like(places[0], added)
             for place, factor in zip(places, row, strict=True):
-                total = fused(place, factor, total) if is_fused else place * factor + total
+                total = add(place, factor, total)
             found.append(total)
         return torch.stack(found, -1)
 
     return run
+
+
+def _in_perspective(images: Tensor, rows: list[list[float]], divisor: list[float]) -> Tensor:
+    """Return places in perspective in float pairs, which have fewer bits than float64."""
+    places = tuple(map(single, images.unbind(-1)))
+    like = images[..., 0]
+    below = _pair_row(places, divisor, like)
+    is_zero = ~(below.float().abs() > _NEAR)  # also of what is not a number
+    below = FloatPair(torch.where(is_zero, 1.0, below.high), below.low)
+    found = [(_pair_row(places, each, like) / below).float() for each in rows]
+    return torch.stack(found, -1).masked_fill(is_zero[..., None], 0)
+
+
+def _pair_row(places: tuple[FloatPair, ...], factors: list[float], like: Tensor) -> FloatPair:
+    total = constant(factors[-1], like)
+    for place, factor in zip(places, factors[:-1], strict=True):
+        total = place * constant(factor, like) + total
+    return total
 
 
 def _row(places: tuple[Tensor, ...], factors: list[float]) -> Tensor:

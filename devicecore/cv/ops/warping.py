@@ -10,8 +10,7 @@ import torch
 
 from devicecore.cv.arguments import size, whole
 from devicecore.cv.operation import operation
-from devicecore.cv.ops.fusing import fused
-from devicecore.cv.ops.sampling import AT_ONCE, LARGEST, sampler, unfused
+from devicecore.cv.ops.sampling import AT_ONCE, LARGEST, sampler
 from devicecore.cv.plan import Plan
 from devicecore.cv.tables.borders import BORDERS
 from devicecore.cv.tables.warping import is_bounded, source_matrix
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.cv.image import Image
+    from devicecore.cv.ops.sampling import Sampler
 
     Tensor = torch.Tensor
 
@@ -99,22 +99,22 @@ def _warped(
 
     def run(images: Tensor) -> Tensor:
         if read.is_cubic:
-            x, y = _plain_places(to_source, width, height, images.device)
+            x, y = _plain_places(to_source, width, height, images.device, read)
         else:
-            x, y = _places(to_source, width, height, images.device, is_fused=read.is_fused)
+            x, y = _places(to_source, width, height, images.device, read)
         return read.read(images, x, y)
 
     return Plan(run)
 
 
 def _places(
-    matrix: Any, width: int, height: int, device: torch.device, *, is_fused: bool
+    matrix: Any, width: int, height: int, device: torch.device, read: Sampler
 ) -> tuple[Tensor, Tensor]:
     """Return the columns and the rows that the pixels of a result have in the source."""
     across = torch.arange(width, dtype=torch.float32, device=device)
     down = torch.arange(height, dtype=torch.float32, device=device)[:, None]
-    at_once = width - width % AT_ONCE[is_fused]  # the rest is added up in another order
-    add = fused if is_fused else unfused
+    at_once = width - width % AT_ONCE[read.is_fused]  # the rest is added up in another order
+    add = read.multiply_add
     found = []
     for a, b, c in matrix.tolist():
         blocks = add(across[:at_once], a, down * b + c)
@@ -126,9 +126,11 @@ def _places(
 
 
 def _plain_places(
-    matrix: Any, width: int, height: int, device: torch.device
+    matrix: Any, width: int, height: int, device: torch.device, read: Sampler
 ) -> tuple[Tensor, Tensor]:
     """Return the same for INTER_CUBIC, where nothing is fused, and a perspective is in float64."""
+    if len(matrix) > 2 and not read.has_float64:
+        return _perspective_on_host(matrix, width, height, device)
     across = torch.arange(width, dtype=torch.float32, device=device)
     down = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     terms = [(a, down * b + c) for a, b, c in matrix.tolist()]
@@ -139,3 +141,20 @@ def _plain_places(
         share = 1 / found[2]
         x, y = ((each * share).float() for each in found[:2])
     return x[None], y[None]
+
+
+def _perspective_on_host(
+    matrix: Any, width: int, height: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return the same of a perspective, for a device that has no float64 for it."""
+    across = np.arange(width, dtype=np.float32)
+    down = np.arange(height, dtype=np.float32)[:, None]
+    found = []
+    for a, b, c in matrix.tolist():
+        start = down * np.float32(b) + np.float32(c)
+        found.append(start.astype(np.float64) + across.astype(np.float64) * a)
+    with np.errstate(all="ignore"):  # places at infinity are for the border
+        share = 1 / found[2]
+        places = np.stack([(each * share).astype(np.float32) for each in found[:2]])
+    x, y = torch.from_numpy(places).to(device)[:, None]
+    return x, y

@@ -42,7 +42,9 @@ def from_planes(src: Image, blue: int, asked: int, default: int, layout: str) ->
         half = 1 << (_BITS - 1)
         shares = (u * _U_TO_BLUE, u * _U_TO_GREEN + v * _V_TO_GREEN, v * _V_TO_RED)
         found = (
-            as_bytes((cells + (share + half)[:, :, None, :, None]) >> _BITS).view(luma.shape)
+            as_bytes(
+                (cells + (share + half)[:, :, None, :, None]).bitwise_right_shift_(_BITS)
+            ).view(luma.shape)
             for share in shares
         )
         return pixels(tuple(found), blue, channels)
@@ -70,7 +72,7 @@ def to_planes(src: Image, blue: int, layout: str) -> Plan | None:
 
 def _sum(planes: tuple[Tensor, ...], shares: tuple[int, int, int], middle: int) -> Tensor:
     total = planes[0] * shares[0] + planes[1] * shares[1] + planes[2] * shares[2]
-    return (total + ((middle << _BITS) + (1 << (_BITS - 1)))) >> _BITS
+    return (total + ((middle << _BITS) + (1 << (_BITS - 1)))).bitwise_right_shift_(_BITS)
 
 
 def luma_plane(src: Image) -> Plan | None:

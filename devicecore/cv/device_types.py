@@ -1,0 +1,70 @@
+"""`missing_types`: the element types that a device has not, found by trying them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import torch
+
+from devicecore.fork import rearm_after_fork
+
+if TYPE_CHECKING:
+    from devicecore.device import Device
+
+# Those of OpenCV's types that some device of torch has not. Metal has no float64 at all, and torch
+# has unsigned integers there only since 2.9; some of Intel's GPUs lack the unit for float64.
+_TRIED = ("float64", "uint16", "uint32", "uint64")
+_THIRD = 1 / 3  # another number in float32, so that a smaller type in disguise is no float64
+
+
+class _MissingTypes:
+    """What was found for each device."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, int], frozenset[str]] = {}
+        self._lock = threading.Lock()
+        rearm_after_fork(self)
+
+    def of(self, device: Device) -> frozenset[str]:
+        """Return the types that *device* has not."""
+        key = (device.name, device.attributes.incarnation)
+        found = self._found.get(key)
+        if found is None:
+            found = frozenset(dtype for dtype in _TRIED if not _has(device, dtype))
+            with self._lock:
+                self._found[key] = found
+        return found
+
+    def after_fork(self) -> None:
+        """Take a lock of its own in a forked child."""
+        self._lock = threading.Lock()
+
+
+_missing_types = _MissingTypes()
+
+
+def missing_types(device: Device | None) -> frozenset[str]:
+    """Return the element types that *device* cannot hold or compute with; tries them once.
+
+    Args:
+        device: A device of torch's; None for one that has all types.
+
+    Raises:
+        DeviceError: The device failed, which says nothing about its types.
+    """
+    return frozenset() if device is None else _missing_types.of(device)
+
+
+def _has(device: Device, dtype: str) -> bool:
+    kind: torch.dtype = getattr(torch, dtype)
+    try:
+        one = torch.ones(1, dtype=torch.int32, device=device.torch_device or "cpu").to(kind)
+        if kind.is_floating_point:
+            return bool((one / 3).item() == _THIRD)
+        return bool(one.to(torch.int32).item() == 1)
+    except Exception as error:  # each backend has an error of its own for it
+        known = device.device_error(error)
+        if known is not None:
+            raise known from error
+        return False
