@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _OF_THE_CPU = "_cpu"
 # What an error says, by the first words that fit, in a few words of ours.
 _REASONS = (
+    (Exception, "is not a registered function/op", "unknown operator"),
     (ModelError, "its operator '", "unknown operator"),
     (ModelError, "has no operator '", "unknown operator"),
     (ModelError, "it is too new", "model too new"),
