@@ -23,7 +23,8 @@ def check_inputs(
 ) -> dict[str, Described]:
     """Look whether *feeds* are what the model takes, and return what is known of each.
 
-    Texts and what is no tensor are for ONNX Runtime to judge and are left out.
+    Texts are looked at by `devicecore.onnx.texts`, and what is no tensor by ONNX Runtime; both are
+    left out.
 
     Args:
         model: The model, for the message.
@@ -39,7 +40,7 @@ def check_inputs(
     for name, port in known.items():
         if name in feeds:
             found = describe(feeds[name])
-            if found is not None:
+            if found is not None and port.texts is None:
                 _check(model, port, found, memory)
                 if port.element is not None:
                     described[name] = found

@@ -12,6 +12,7 @@ from devicecore.onnx.arrays import call_key
 from devicecore.onnx.binding import bound_call
 from devicecore.onnx.inputs import check_inputs
 from devicecore.onnx.ports import input_ports, output_ports
+from devicecore.onnx.texts import with_texts
 from devicecore.onnx.unbound import has_no_address, run_unbound
 from devicecore.ort.bindings import memory_of
 from devicecore.ort.build_notice import build_notice
@@ -82,7 +83,8 @@ class LoadedModel:
             or not all(port.required for port in inputs)
             or has_no_address(inputs, described, self.session.spec)
         ):
-            return run_unbound(self.session, feeds, described)
+            given = with_texts(self._name, self._inputs, feeds)
+            return run_unbound(self.session, given, described)
         values = [*feeds.values()]
         key = call_key(feeds, values)
         shapes = self._shapes.get(key)

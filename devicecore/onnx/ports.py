@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
 from devicecore.onnx.arrays import ELEMENT_TYPES, ElementType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from devicecore.onnx.arrays import Described
+
+_TEXTS: Mapping[str, Literal["tensor", "sequence"]] = {
+    "tensor(string)": "tensor",
+    "seq(tensor(string))": "sequence",
+}
+_TENSORS = ELEMENT_TYPES.keys() | {"tensor(string)"}
+_TEXT_WORDS = {"tensor": "string", "sequence": "a sequence of strings"}
 
 
 @frozen
@@ -23,15 +30,17 @@ class Port:
         element: Its element type; None if it is no tensor, or one of texts.
         shape: Its dimensions: a number is fixed, anything else free. None if it takes any rank.
         required: Whether it must be given.
+        texts: ``"tensor"`` for a tensor of texts, ``"sequence"`` for a sequence of such; else None.
     """
 
     name: str
     element: ElementType | None
     shape: tuple[int | str | None, ...] | None
     required: bool = True
+    texts: Literal["tensor", "sequence"] | None = None
 
     def __str__(self) -> str:
-        dtype = self.element.name if self.element else "other"
+        dtype = self.element.name if self.element else _TEXT_WORDS.get(self.texts or "", "other")
         return f"{self.name!r}: {dtype} {dimensions(self.shape)}"
 
     @property
@@ -46,11 +55,15 @@ class Port:
         """Return whether *given* has this element type, rank and these fixed dimensions."""
         if self.element is not None and given.dtype != self.element.name:
             return False
+        return self.has_shape(given.shape)
+
+    def has_shape(self, shape: Sequence[int]) -> bool:
+        """Return whether an array of *shape* has its rank and its fixed dimensions."""
         if self.shape is None:
             return True
-        return len(self.shape) == len(given.shape) and all(
+        return len(self.shape) == len(shape) and all(
             wanted == size
-            for wanted, size in zip(self.shape, given.shape, strict=True)
+            for wanted, size in zip(self.shape, shape, strict=True)
             if isinstance(wanted, int)
         )
 
@@ -80,8 +93,9 @@ def _ports(arguments: Iterable[Any], *, required: bool) -> list[Port]:
         Port(
             argument.name,
             ELEMENT_TYPES.get(argument.type),
-            tuple(argument.shape) if argument.type in ELEMENT_TYPES and argument.shape else None,
+            tuple(argument.shape) if argument.type in _TENSORS and argument.shape else None,
             required,
+            _TEXTS.get(argument.type),
         )
         for argument in arguments
     ]
