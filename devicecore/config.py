@@ -38,6 +38,8 @@ _HOST_PROGRAMS = {
 }
 
 _CACHE_MIB = 4096
+_MOST_DIGITS = 12
+_LONGEST_S = 86_400
 _SECRET = ("TOKEN", "SECRET", "PASS", "KEY", "CREDENTIAL", "AUTH", "COOKIE", "DSN")
 _SHORTEST_SECRET = 6  # a shorter value, such as "1", stands in other texts too
 
@@ -144,7 +146,7 @@ def _cache_dir(chosen: str) -> Path | None:
 
 
 def _mebibytes(text: str) -> int:
-    if text and not text.isdecimal():
+    if text and not (text.isdecimal() and len(text) <= _MOST_DIGITS):
         raise ConfigurationError("DEVICECORE_CACHE_MIB", text, "a number of MiB, from 0")
     return int(text or _CACHE_MIB) << 20
 
@@ -174,8 +176,8 @@ def _seconds(text: str) -> float | None:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not seconds > 0:
-        possible = "a number of seconds above 0"
+    if not 0 < seconds <= _LONGEST_S:
+        possible = f"a number of seconds above 0, up to {_LONGEST_S:,}"
         raise ConfigurationError("DEVICECORE_PROBE_TIMEOUT", text, possible)
     return seconds
 

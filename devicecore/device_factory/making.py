@@ -12,7 +12,7 @@ from devicecore.device_factory.factory import DeviceOptions
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness, seen_by
-from devicecore.liveness.report import failure
+from devicecore.liveness.report import broken, failure, pass_on_interrupt
 from devicecore.names import spelled
 
 if TYPE_CHECKING:
@@ -136,9 +136,13 @@ def _create(
         _check(made, registration)
         kernels = tuple(factory.kernels())
         _check_kernels(kernels)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a factory may even try to exit
+    except BaseException as error:  # noqa: BLE001 - a factory may even try to exit
+        pass_on_interrupt(error)
         registry.downgrade(registration, failure(error))
         return []
+    if not made and options.physical and not (options.visible or options.device_count):
+        reason = "its probe says that it is live, and its create_devices made no device"
+        registry.downgrade(registration, broken(reason))
     for device in made:
         device.kernels = (*device.kernels, *kernels)
         device.priority = registry.priority_of(registration)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,13 @@ from attrs import evolve
 from devicecore import config
 from devicecore.fork import rearm_after_fork
 from devicecore.liveness import Liveness
-from devicecore.liveness.report import Report, ask, failure
+from devicecore.liveness.report import Report, ask, failure, pass_on_interrupt, read_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from filelock import FileLock
 
     from devicecore.device_factory.factory import DeviceFactory
     from devicecore.device_factory.registration import Registration
@@ -33,6 +37,7 @@ _FRAMEWORK_PACKAGES = (
 _FRAMEWORKS = ("torch", "onnx")
 _TIMEOUT_S = 10.0
 _LOCK_TIMEOUT_S = 120.0
+_SLICE_S = 0.2
 
 _UNTRIED = Report(Liveness("untried", reason="nothing was run yet"))
 
@@ -90,23 +95,33 @@ class Examiner:
             return Report(mismatch)
         target = registration.target
         if not registration.trusted and target is not None:
-            stated = getattr(registration.factory, "probe_timeout_s", _TIMEOUT_S)
-            wait_s = settings.probe_timeout_s or stated
-            return self._from_child(registration, target, framework, wait_s, deep=deep) or _UNTRIED
+            return self._from_child(registration, target, framework, deep=deep) or _UNTRIED
         try:
-            factory = build()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it may even try to exit
+            return self._of_built(build(), registration, framework, build, deep=deep)
+        except BaseException as error:  # noqa: BLE001 - it may even try to exit
+            pass_on_interrupt(error)
             return Report(failure(error))
-        wait_s = settings.probe_timeout_s or factory.probe_timeout_s
+
+    def _of_built(
+        self,
+        factory: DeviceFactory,
+        registration: Registration,
+        framework: str | None,
+        build: Callable[[], DeviceFactory],
+        *,
+        deep: bool,
+    ) -> Report:
+        """Return what is known of a factory that was built in this process."""
+        target = registration.target
         shallow = ask(factory, framework, deep=False) if registration.trusted else _UNTRIED
         if _is_settled(shallow.liveness, framework):
             return shallow
         if target is None or factory.runs_here(framework):
-            found = _asked_here(build, framework, wait_s) if deep else None
+            found = _asked_here(build, framework, factory.probe_timeout_s) if deep else None
         else:
-            found = self._from_child(registration, target, framework, wait_s, deep=deep)
+            found = self._from_child(registration, target, framework, deep=deep)
             if found is not None and deep and framework is None and _came_to_nothing(found):
-                found = self._one_by_one(registration, target, factory.frameworks, wait_s, found)
+                found = self._one_by_one(registration, target, factory.frameworks, found)
         return shallow if found is None else _on_top_of(shallow, found)
 
     def forget(self, registration: Registration) -> None:
@@ -126,7 +141,6 @@ class Examiner:
         registration: Registration,
         target: str,
         framework: str | None,
-        timeout_s: float,
         *,
         deep: bool,
     ) -> Report | None:
@@ -137,29 +151,32 @@ class Examiner:
                 # Another process may just have found out.
                 found = self._kept(registration, framework)
                 if found is None:
-                    from devicecore.liveness.isolation import ask_in_child  # late: subprocess
-
-                    found = _on_top_of(_UNTRIED, ask_in_child(target, framework, timeout_s))
-                    self.cache.put(_key(registration, framework), found.to_json())
+                    found = _on_top_of(_UNTRIED, _asked_in_child(target, framework))
+                    self._keep(registration, framework, found)
         return found
+
+    def _keep(self, registration: Registration, framework: str | None, report: Report) -> None:
+        """Keep a report for the next process; a time-out says nothing of the next time."""
+        answers = (report.liveness, *report.liveness.frameworks.values())
+        if all(answer.state != "timed_out" for answer in answers):
+            self.cache.put(_key(registration, framework), report.to_json())
 
     def _one_by_one(
         self,
         registration: Registration,
         target: str,
         frameworks: Iterable[str],
-        timeout_s: float,
         together: Report,
     ) -> Report:
         """Ask each framework in a child of its own, since one took the others along."""
         answers: dict[str, Liveness] = {}
         for name in frameworks:
-            alone = self._from_child(registration, target, name, timeout_s, deep=True)
+            alone = self._from_child(registration, target, name, deep=True)
             answers[name] = (alone or together).liveness.of(name)
         live = next((answer for answer in answers.values() if answer.is_live), together.liveness)
         seen: Mapping[str, Liveness] = answers
         report = evolve(together, liveness=evolve(live, frameworks=seen))
-        self.cache.put(_key(registration, None), report.to_json())
+        self._keep(registration, None, report)
         return report
 
     def _kept(self, registration: Registration, framework: str | None) -> Report | None:
@@ -168,10 +185,9 @@ class Examiner:
             kept = self.cache.get(_key(registration, asked))
             if kept is None:
                 continue
-            with suppress(KeyError, TypeError, ValueError):  # another version may have written it
-                report = Report.from_json(kept)
-                if asked == framework or framework in report.liveness.frameworks:
-                    return report
+            report = read_report(kept)  # None where another version has written it
+            if report and (asked == framework or framework in report.liveness.frameworks):
+                return report
         return None
 
 
@@ -181,11 +197,20 @@ def _came_to_nothing(report: Report) -> bool:
 
 
 def _asked_here(
-    build: Callable[[], DeviceFactory], framework: str | None, timeout_s: float
+    build: Callable[[], DeviceFactory], framework: str | None, stated_s: object
 ) -> Report:
     from devicecore.liveness.isolation import ask_in_thread  # late: it imports subprocess
+    from devicecore.liveness.probe_process import checked_timeout
 
-    return ask_in_thread(build, framework, timeout_s)
+    fixed_s = config.load().probe_timeout_s
+    return ask_in_thread(build, framework, fixed_s or checked_timeout(stated_s) or _TIMEOUT_S)
+
+
+def _asked_in_child(target: str, framework: str | None) -> Report:
+    from devicecore.liveness.isolation import ask_in_child  # late: it imports subprocess
+
+    fixed_s = config.load().probe_timeout_s
+    return ask_in_child(target, framework, fixed_s or _TIMEOUT_S, own_timeout=fixed_s is None)
 
 
 def _key(registration: Registration, framework: str | None) -> str:
@@ -241,7 +266,13 @@ def _on_top_of(shallow: Report, deep: Report) -> Report:
 
 
 class _Turn:
-    """How many probes of this process run behind the one file lock."""
+    """How many probes of this process run behind the one file lock.
+
+    Attributes:
+        interrupts: How often a person has stopped all probes; who waits then gives up.
+    """
+
+    interrupts = 0
 
     def __init__(self) -> None:
         self.after_fork()
@@ -264,14 +295,14 @@ def _one_process_at_a_time(cache: EvidenceCache) -> Iterator[None]:
     Probes of one process run beside each other. A lock that cannot be had is no reason not to
     probe.
     """
-    from filelock import FileLock, Timeout
-
+    before = _turn.interrupts
     with _turn.guard:
-        if not _turn.probes:
-            with suppress(OSError, Timeout):
-                cache.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                _turn.lock = FileLock(cache.folder / "probe.lock", thread_local=False)
-                _turn.lock.acquire(timeout=_LOCK_TIMEOUT_S)
+        if not _turn.probes and (folder := cache.usable_folder(make=True)):
+            with suppress(OSError):
+                _turn.lock = _acquired(folder / "probe.lock", before)
+        if _turn.interrupts != before:
+            msg = "the probe was interrupted"
+            raise InterruptedError(msg)
         _turn.probes += 1
     try:
         yield
@@ -282,3 +313,33 @@ def _one_process_at_a_time(cache: EvidenceCache) -> Iterator[None]:
                 with suppress(OSError):
                     _turn.lock.release()
                 _turn.lock = None
+
+
+def _acquired(file: Path, interrupts: int) -> FileLock | None:
+    """Return the lock on *file*, or None if it cannot be had, or not before an interrupt."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(file, thread_local=False)
+    deadline = time.monotonic() + _LOCK_TIMEOUT_S
+    while _turn.interrupts == interrupts and time.monotonic() < deadline:
+        with suppress(Timeout):
+            lock.acquire(timeout=_SLICE_S)
+            return lock
+    return None
+
+
+def at_once(ask_one: Callable[..., object], questions: Sequence[tuple[Any, ...]]) -> None:
+    """Call *ask_one* with each of *questions*, all at once; Ctrl-C ends all that they wait for."""
+    if not questions:
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(questions), "devicecore-examine") as threads:
+        try:
+            list(threads.map(lambda question: ask_one(*question), questions))
+        except KeyboardInterrupt:
+            from devicecore.liveness.isolation import stop_probes  # late: it imports subprocess
+
+            _turn.interrupts += 1  # for those that wait for another process
+            stop_probes()
+            raise

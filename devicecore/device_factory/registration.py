@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from devicecore.errors import RegistrationError
+from devicecore.liveness.interpreter import interpreter
 from devicecore.names import canonical_type
 from devicecore.names.grammar import WORD
 
@@ -87,7 +88,7 @@ class Registration:
         It could not import a class of the main script, of a function's body or of a notebook, and
         a frozen or embedded program has no interpreter to start.
         """
-        if getattr(sys, "frozen", False) or not sys.executable:
+        if interpreter() is None:
             return None
         if isinstance(self.factory, str):
             return self.factory

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devicecore import config
 from devicecore.device_factory import explaining, making
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
-from devicecore.device_factory.probing import Examiner, load
+from devicecore.device_factory.probing import Examiner, at_once, load
 from devicecore.device_factory.registration import (
     UNREGISTERED_PRIORITY,
     Registration,
@@ -19,10 +19,10 @@ from devicecore.device_factory.reports import Reports
 from devicecore.errors import NotLiveError, RegistrationError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
-from devicecore.liveness.report import Report, failure
+from devicecore.liveness.report import Report, failure, pass_on_interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from devicecore.device import Device
     from devicecore.device_factory.explaining import Candidate
@@ -210,7 +210,8 @@ class FactoryRegistry:
             if self.liveness_of(registration, framework).is_live:
                 try:
                     factory = picks[device_type, framework] = self.build(registration)
-                except (Exception, SystemExit) as error:  # noqa: BLE001 - its import may differ here
+                except BaseException as error:  # noqa: BLE001 - its import may differ here
+                    pass_on_interrupt(error)
                     self.downgrade(registration, failure(error))
                 else:
                     return factory
@@ -244,18 +245,7 @@ class FactoryRegistry:
             for registration in registrations
             for framework in (frameworks or (None,))
         ]
-        if not questions:
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(len(questions), "devicecore-examine") as threads:
-            try:
-                list(threads.map(lambda question: self.liveness_of(*question), questions))
-            except KeyboardInterrupt:
-                from devicecore.liveness.isolation import stop_probes
-
-                stop_probes()  # or the threads would wait for the time-outs
-                raise
+        at_once(self.liveness_of, questions)
 
     def refresh(self) -> None:
         """Forget all evidence, so that the next question probes anew."""
@@ -375,13 +365,20 @@ class FactoryRegistry:
             if source is None:
                 return
             module, _, name = source.partition(":")
-            for registration in getattr(import_module(module), name)():
-                try:
-                    self.register(registration)
-                except RegistrationError as error:
-                    import warnings
+            try:
+                self._register_all(getattr(import_module(module), name)())
+            except BaseException:
+                self._source = source  # to be tried again: an interrupt must not hide the rest
+                raise
 
-                    warnings.warn(f"left out {registration.origin}: {error}", stacklevel=2)
+    def _register_all(self, registrations: Iterable[Registration]) -> None:
+        for registration in registrations:
+            try:
+                self.register(registration)
+            except RegistrationError as error:
+                import warnings
+
+                warnings.warn(f"left out {registration.origin}: {error}", stacklevel=2)
 
 
 def _is_factory_class(factory: object) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from devicecore.fork import rearm_after_fork
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from devicecore.device_factory.registration import Registration
     from devicecore.liveness.report import Report
 
+_RETRY_S = 60.0
+
 _Question = tuple["Registration", "str | None"]
 
 
@@ -22,6 +26,8 @@ class Reports:
 
     def __init__(self) -> None:
         self._reports: dict[_Question, Future[Report]] = {}
+        # A time-out is no absence: the machine may have been busy, so it does not count for long.
+        self._retry_at: dict[_Question, float] = {}
         self._lock = threading.Lock()
         rearm_after_fork(self)
 
@@ -34,13 +40,16 @@ class Reports:
             mine = known is None
             if known is None:
                 known = self._reports[registration, framework] = _pending()
+                self._retry_at.pop((registration, framework), None)
         if mine:
             from devicecore.device.pool import run_into
 
             run_into(known, find_out)
-            if known.exception() is not None:  # an interrupted probe says nothing
-                with self._lock:
+            with self._lock:
+                if known.exception() is not None:  # an interrupted probe says nothing
                     self._reports.pop((registration, framework), None)
+                elif _timed_out(known.result()):
+                    self._retry_at[registration, framework] = time.monotonic() + _RETRY_S
         return known.result()
 
     def known(self, registration: Registration, framework: str | None) -> Report | None:
@@ -75,9 +84,16 @@ class Reports:
         }
 
     def _find(self, registration: Registration, framework: str | None) -> Future[Report] | None:
-        return self._reports.get((registration, None)) or self._reports.get(
-            (registration, framework)
-        )
+        for question in ((registration, None), (registration, framework)):
+            report = self._reports.get(question)
+            if report is not None and time.monotonic() < self._retry_at.get(question, math.inf):
+                return report
+        return None
+
+
+def _timed_out(report: Report) -> bool:
+    answers = (report.liveness, *report.liveness.frameworks.values())
+    return any(answer.state == "timed_out" for answer in answers)
 
 
 def _pending() -> Future[Report]:

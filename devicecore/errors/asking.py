@@ -119,7 +119,7 @@ class ConfigurationError(DeviceCoreError, ValueError):
 
     def _parts(self) -> tuple[str, ...]:
         return (
-            f"{self.variable} is {self.value!r}",
+            f"{self.variable} is {shorten(self.value, 80)!r}",
             f"it can be {self.possible}",
             "set it anew, or unset it",
         )

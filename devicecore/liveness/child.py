@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
 from importlib import import_module
+from importlib.machinery import PathFinder
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from devicecore.liveness.report import Prober, Report, ask, failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+
+# Their first import reads hundreds of megabytes, which is no fault of a probe.
+SLOW_IMPORTS = frozenset({"torch", "onnxruntime", "openvino", "tensorflow", "jax", "paddle"})
+
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 def resolve(target: str) -> Any:
@@ -25,13 +39,79 @@ def resolve(target: str) -> Any:
 
 def answer(job: dict[str, Any]) -> None:
     """Write the report that *job* asks for, and end this process."""
+    tell = _Teller()
+    _end_with_parent()
+    sys.meta_path.insert(0, _SlowImports(tell))
     try:
         prober: Prober = resolve(job["target"])()
+        tell(timeout_s=getattr(prober, "probe_timeout_s", None))
         report = ask(prober, job["framework"])
-    except Exception as error:  # noqa: BLE001 - importing a plug-in may raise anything
+    except BaseException as error:  # noqa: BLE001 - importing a plug-in may raise anything
         report = Report(failure(error))
-    result = Path(job["result"])
-    part = result.with_suffix(".part")
-    part.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")
-    part.replace(result)
+    tell(report=report.to_json())
     os._exit(0)  # a runtime's own clean-up may take seconds, or crash
+
+
+class _Teller:
+    """Writes lines of JSON to the parent, in the place of this process's stdout.
+
+    What a probe prints goes nowhere then, and what it starts inherits neither end.
+    """
+
+    def __init__(self) -> None:
+        self._descriptor = os.dup(1)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, 1)
+
+    def __call__(self, **facts: Any) -> None:
+        line = (json.dumps(facts, default=str) + "\n").encode()
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+
+class _SlowImports:
+    """Tells the parent when the import of a large framework begins and ends."""
+
+    def __init__(self, tell: _Teller) -> None:
+        self._tell = tell
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> ModuleSpec | None:
+        if name not in SLOW_IMPORTS:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def timed(module: Any) -> None:
+            self._tell(importing=name, at=time.monotonic())
+            try:
+                execute(module)
+            finally:
+                self._tell(importing="", at=time.monotonic())
+
+        spec.loader.exec_module = timed  # type: ignore[method-assign]
+        return spec
+
+
+def _end_with_parent() -> None:
+    """Let this process, and all that it starts, end when its parent does."""
+    if sys.platform == "linux":
+        with suppress(Exception):  # the pipe below is enough, unless native code holds the GIL
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    watched = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    def watch() -> None:
+        with suppress(OSError):
+            while os.read(watched, 1):
+                pass
+            if hasattr(os, "killpg"):
+                os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="devicecore-parent", daemon=True).start()

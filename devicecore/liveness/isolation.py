@@ -6,21 +6,17 @@ gets a `Report` within the time-out.
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from devicecore.liveness.report import DETAIL_CHARACTERS, Report, ask, broken, failure
+from devicecore.liveness.probe_process import ProbeProcess, _running, stop_probes
+from devicecore.liveness.report import Report, ask, broken, failure, read_report
 from devicecore.liveness.state import Liveness
 
 if TYPE_CHECKING:
@@ -28,18 +24,7 @@ if TYPE_CHECKING:
 
     from devicecore.liveness.report import Prober
 
-# The child finds everything where the parent does, whatever the parent did to its path.
-_BOOT = """\
-import json, sys
-job = json.load(sys.stdin)
-sys.path[:] = job["path"]
-from devicecore.liveness.child import answer
-answer(job)
-"""
-
-
-# The children that probe right now; one that was taken out by `stop_probes` says nothing.
-_running: set[subprocess.Popen[str]] = set()
+__all__ = ["_running", "ask_in_child", "ask_in_thread", "stop_probes"]
 
 
 def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s: float) -> Report:
@@ -61,93 +46,39 @@ def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s
     return reports[0] if reports else Report(_timed_out(timeout_s))
 
 
-def ask_in_child(target: str, framework: str | None, timeout_s: float) -> Report:
-    """Ask the factory that *target* names, as ``"module:Class"``, in a child process."""
-    started = time.perf_counter()
-    with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as folder:
-        result, noise = Path(folder, "report.json"), Path(folder, "stderr")
-        job = {
-            "path": sys.path,
-            "target": target,
-            "framework": framework,
-            "result": str(result),
-        }
-        code = _run(json.dumps(job), noise, timeout_s)
-        # What was written counts even if the process then died: runtimes crash on their way out.
-        report = _read(result)
-        said = _end_of(noise)
-    if report is None:
-        liveness = _timed_out(timeout_s) if code is None else broken(_how_it_ended(code))
-        seconds = time.perf_counter() - started
-        report = Report(evolve(liveness, detail=said.strip(), seconds=seconds))
-    return report
+def ask_in_child(
+    target: str, framework: str | None, timeout_s: float, *, own_timeout: bool = False
+) -> Report:
+    """Ask the factory that *target* names, as ``"module:Class"``, in a child process.
 
+    Args:
+        target: The factory.
+        framework: What it is asked about, or None for all.
+        timeout_s: How long it may take.
+        own_timeout: Whether the time that the factory itself states counts instead, and the first
+            import of a large framework, which a busy machine makes slow, does not count.
 
-def _run(job: str, noise: Path, timeout_s: float) -> int | None:
-    """Return the child's exit code, or None if it had to be stopped."""
-    with noise.open("wb") as stderr:
-        # A session of its own, so that whatever it started is stopped with it.
-        child = subprocess.Popen(  # noqa: S603 - our own interpreter with our own text
-            [sys.executable, "-X", "faulthandler", "-c", _BOOT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            text=True,
-            start_new_session=True,
-        )
-        _running.add(child)
-        try:
-            child.communicate(job, timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            interrupted = child not in _running
-            _running.discard(child)
-            _kill(child)
-    if interrupted:
-        msg = "the probe was interrupted"
-        raise InterruptedError(msg)
-    return child.returncode
-
-
-def stop_probes() -> None:
-    """Stop every probe that runs in a child; who waits for one gets an InterruptedError.
-
-    For a person who has pressed Ctrl-C: the children have sessions of their own, so the terminal
-    does not reach them.
+    Raises:
+        InterruptedError: `stop_probes` was called meanwhile.
     """
-    while _running:
-        with suppress(KeyError):  # it may just have ended
-            _kill_group(_running.pop())
-
-
-def _kill(child: subprocess.Popen[str]) -> None:
-    _kill_group(child)
-    child.wait()
-
-
-def _kill_group(child: subprocess.Popen[str]) -> None:
-    with suppress(OSError):  # it and all it started may be gone already
-        if hasattr(os, "killpg"):
-            os.killpg(child.pid, signal.SIGKILL)
-        else:
-            child.kill()
-
-
-def _read(result: Path) -> Report | None:
+    started = time.perf_counter()
+    job = {"path": sys.path, "target": target, "framework": framework}
     try:
-        return Report.from_json(json.loads(result.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        return Report(broken(f"its probe's report cannot be read: {error}"))
-
-
-def _end_of(noise: Path) -> str:
-    """Return the end of what the child said: it may have said gigabytes."""
-    with noise.open("rb") as file:
-        file.seek(max(0, noise.stat().st_size - DETAIL_CHARACTERS))
-        return file.read().decode("utf-8", "replace")
+        child = ProbeProcess(job)
+    except OSError as error:  # no interpreter, no memory or no descriptors left
+        return Report(broken(f"its probe could not be started: {error}"))
+    with child:
+        in_time = child.wait(timeout_s, own_timeout=own_timeout)
+    # What was told counts even if the process then died: runtimes crash on their way out.
+    said = child.said.get("report")
+    if said is not None:
+        report = read_report(said)
+        return report or Report(broken("its probe's report cannot be read"))
+    liveness = broken(_how_it_ended(child.exit_code))
+    if not in_time:
+        liveness = _timed_out(child.limit_s, child.importing)
+    seconds = time.perf_counter() - started
+    return Report(evolve(liveness, detail=child.noise, seconds=seconds))
 
 
 def _how_it_ended(code: int) -> str:
@@ -157,9 +88,10 @@ def _how_it_ended(code: int) -> str:
     return f"its probe ended with exit code {code} and no answer"
 
 
-def _timed_out(timeout_s: float) -> Liveness:
+def _timed_out(timeout_s: float, importing: str = "") -> Liveness:
+    meanwhile = f", and was still importing {importing}" if importing else ""
     return Liveness(
         "timed_out",
-        reason=f"its probe did not answer within {timeout_s:g} s",
+        reason=f"its probe did not answer within {timeout_s:g} s{meanwhile}; it may work",
         fix="DEVICECORE_PROBE_TIMEOUT=60 gives every probe 60 s",
     )

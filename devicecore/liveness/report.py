@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import evolve, field, frozen
 
 from devicecore.errors import shorten
-from devicecore.liveness.state import Liveness
+from devicecore.liveness.state import Liveness, PhysicalDevice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Self
 
     from attrs import Attribute
@@ -64,6 +64,14 @@ class Report:
         return cls(Liveness.from_json(data["liveness"]), data["priority"])
 
 
+def read_report(data: Any) -> Report | None:
+    """Return the report that `Report.to_json` wrote, or None if *data* is none."""
+    try:
+        return Report.from_json(data)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return None
+
+
 def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
     """Ask *prober* right here, and turn whatever it does into a report."""
     started = time.perf_counter()
@@ -72,7 +80,8 @@ def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
         report = evolve(report, priority=prober.priority)
         answer = _asked(prober, framework, deep=deep)
         liveness = Liveness.from_json(answer.to_json())  # whatever it holds can be read back
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - it may even try to exit
+    except BaseException as error:  # noqa: BLE001 - it may even try to exit
+        pass_on_interrupt(error)
         liveness = failure(error)
     return evolve(report, liveness=evolve(liveness, seconds=time.perf_counter() - started))
 
@@ -84,10 +93,25 @@ def _asked(prober: Prober, framework: str | None, *, deep: bool) -> Liveness:
     answer: object = prober.probe(framework, deep=deep)
     if not isinstance(answer, Liveness):
         return broken(f"its probe returned {shorten(repr(answer), 80)}, not a Liveness")
+    if answer.is_live and not answer.devices:
+        answer = evolve(answer, devices=_listed(prober))
     if answer.frameworks:
         return answer
     about = served if framework is None else (framework,)
     return evolve(answer, frameworks=dict.fromkeys(about, answer))
+
+
+def _listed(prober: Prober) -> tuple[PhysicalDevice, ...]:
+    """Return the hardware of a probe that found it live and did not say which: one at least."""
+    listed: Iterable[PhysicalDevice] = getattr(prober, "list_physical_devices", tuple)()
+    device_type = getattr(prober, "device_type", "")
+    return tuple(listed) or ((PhysicalDevice(device_type, 0),) if device_type else ())
+
+
+def pass_on_interrupt(error: BaseException) -> None:
+    """Raise *error* again if a person pressed Ctrl-C; anything else is foreign code's own."""
+    if isinstance(error, (KeyboardInterrupt, InterruptedError)):
+        raise error
 
 
 def failure(error: BaseException) -> Liveness:
@@ -104,5 +128,8 @@ def broken(reason: str) -> Liveness:
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - not even the error of foreign code is well made
+        text = ""
     return shorten(f"{type(error).__name__}: {text}" if text else type(error).__name__, 300)

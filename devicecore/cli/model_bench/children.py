@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import DeviceCoreError
+from devicecore.liveness.interpreter import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ def call_in_child(
             frozen, and has no interpreter to start.
         DeviceCoreError: *function* raised it.
     """
-    if getattr(sys, "frozen", False) or not sys.executable:
+    if interpreter() is None:
         msg = "a frozen program has no Python to start for it"
         raise ChildError(msg)
     with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as name:
