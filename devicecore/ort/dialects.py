@@ -105,8 +105,8 @@ def provider_options(
     if wanted.threads and spec.provider == OPENVINO and options.get("device_type") == "CPU":
         options.setdefault("num_of_threads", str(wanted.threads))
     if spec.provider == CUDA_PROVIDER:
-        # An exhaustive search, its default, runs anew for each shape: seconds for a text of its own
-        # width, where the heuristic finds the same kernels at once.
+        # Its default, the exhaustive search, takes 2 to 7 times longer at each change of shape, for
+        # kernels that are no faster (benchmarks/gpu/conv_search.py).
         options.setdefault("cudnn_conv_algo_search", "HEURISTIC")
     if wanted.precision == "f32":
         options = _IN_FLOAT32.get(spec.provider, {}) | options
