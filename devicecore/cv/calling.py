@@ -10,6 +10,7 @@ import numpy as np
 
 from devicecore.cv import batches, catalog, results
 from devicecore.cv.gathering import gathered
+from devicecore.cv.host_copies import HostCopies
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.native import native_kernel, original
 from devicecore.cv.policy import DEFAULT, current_policy
@@ -19,7 +20,6 @@ from devicecore.ledger import default_ledger
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
 from devicecore.scope.chain import innermost, open_around
-from devicecore.transfer import as_tensor, to_numpy
 from devicecore.transfer.torch_leaves import has_modes, without_modes
 
 if TYPE_CHECKING:
@@ -135,34 +135,19 @@ def device_for(image: Any, current: Device) -> Device:
 
 def _native(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Let OpenCV compute a call; tensors go to the host, and the result back to where they were."""
-    where: list[Any] = []
-    there: dict[Any, Any] = {}  # one array for a tensor that is given twice, to be read and written
-
-    def to_host(value: Any) -> Any:
-        if _is_tensor(value):
-            where.append(value.device)
-            key = (value.data_ptr(), value.shape, value.stride(), value.dtype)
-            if key not in there:
-                there[key] = to_numpy(value)
-            return there[key]
-        if isinstance(value, (list, tuple)):
-            return type(value)(map(to_host, value))
-        return value
-
-    host_args = [to_host(each) for each in args]
-    host_kwargs = {key: to_host(each) for key, each in kwargs.items()}
+    if not any(map(_has_tensor, (*args, *kwargs.values()))):
+        return host_cpu().compute(native_kernel(name), *args, **kwargs)
+    copies = HostCopies()
+    host_args = [copies.of(each) for each in args]
+    host_kwargs = {key: copies.of(each) for key, each in kwargs.items()}
     result = host_cpu().compute(native_kernel(name), *host_args, **host_kwargs)
-    if not where:
-        return result
-    operation = catalog.find(name, "torch")
-    destination = operation.destination(args, kwargs) if operation else kwargs.get("dst")
-    return results.into(destination, _as_tensors(result, where[0]))
+    return copies.returned(result)
 
 
-def _as_tensors(result: Any, device: Any) -> Any:
-    if isinstance(result, (tuple, list)):
-        return type(result)(_as_tensors(each, device) for each in result)
-    return as_tensor(result, device) if isinstance(result, np.ndarray) else result
+def _has_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_tensor, value))
+    return _is_tensor(value)
 
 
 def _computed(
@@ -204,8 +189,11 @@ def computed(
         return results.into(destination, device.compute(plan.kernel, *tensors))
     result = device.compute(plan.kernel, *tensors)
     is_batch = images[0].ndim == BATCH_AXES
-    finished = (results.of_batch if is_batch else results.on_host)(result, plan.finish)
-    return results.into(destination, finished)
+    if not is_batch:
+        return results.into(destination, results.on_host(result, plan.finish))
+    finished = results.of_batch(result, plan.finish)
+    into = results.each_into if isinstance(finished, list) else results.into
+    return into(destination, finished)
 
 
 def _without_kernel(

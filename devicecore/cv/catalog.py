@@ -94,6 +94,19 @@ HOST: tuple[str, ...] = (
     "distanceTransform",
     "stackBlur",
 )
+# The parameter that each result is written into, where that is not one result and its "dst".
+OUTPUTS: Mapping[str, tuple[str, ...]] = {
+    "threshold": ("", "dst"),
+    "split": ("mv",),
+    "calcHist": ("hist",),
+    "meanStdDev": ("mean", "stddev"),
+    "integral": ("sum",),
+    "matchTemplate": ("result",),
+    "magnitude": ("magnitude",),
+}
+# OpenCV refuses these where the result is to overwrite an image, or what comes out depends on the
+# order of its operations.
+NOT_IN_PLACE: frozenset[str] = frozenset({"bilateralFilter", "remap", "undistort"})
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
 TRITON: Mapping[str, str] = {
     "resize": "resizing",

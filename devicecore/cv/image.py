@@ -99,9 +99,9 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
     if isinstance(destination, np.ndarray) and not _is_writable(destination):
         msg = "OpenCV does not write there"
         raise ValueError(msg)
-    own = (_where(destination), destination.dtype)
+    own = (_where(destination), destination.shape, destination.dtype)
     for image in images:
-        if (_where(image), image.dtype) == own:
+        if (_where(image), image.shape, image.dtype) == own:
             return Place(is_operand=True, is_continuous=_is_continuous(destination))
         if _overlaps(image, destination):
             msg = "the result overlaps with an operand"

@@ -9,9 +9,10 @@ import numpy as np
 from attrs import Factory, field, frozen
 
 from devicecore.cv.arguments import is_number
+from devicecore.cv.catalog import NOT_IN_PLACE, OUTPUTS
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
-from devicecore.cv.image import Image, any_overlap, image_of, place_of
+from devicecore.cv.image import Image, Place, any_overlap, image_of, place_of
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
 
@@ -58,10 +59,19 @@ class Operation:
     _numbers: dict[str, str] = field(
         init=False, repr=False, default=Factory(lambda self: self._find_numbers(), True)
     )
+    _outputs: tuple[int | None, ...] = field(
+        init=False, repr=False, default=Factory(lambda self: self._find_outputs(), True)
+    )
     _plans: dict[Any, Plan | None] = field(init=False, factory=dict, repr=False)
 
     def _find_places(self) -> tuple[tuple[int, str], ...]:
         return tuple((self.parameters.index(name), name) for name in self.images)
+
+    def _find_outputs(self) -> tuple[int | None, ...]:
+        """Return the place of the parameter that each result is written into."""
+        names = OUTPUTS.get(self.name, ("dst",))
+        places = {name: place for place, name in enumerate(self.parameters)}
+        return tuple(map(places.get, names))
 
     def _find_numbers(self) -> dict[str, str]:
         """Return the parameters that are single numbers, and of which kind."""
@@ -70,11 +80,19 @@ class Operation:
         return found | {each.name: "bool" for each in parameters if type(each.default) is bool}
 
     def destination(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return the argument that the result is to be written into, or None."""
-        if "dst" not in self.parameters:
+        """Return the argument that the result is to be written into, or None.
+
+        Where there are several results, that is a tuple with an argument, or None, for each.
+        """
+        found = [self._argument(place, args, kwargs) for place in self._outputs]
+        if len(found) == 1:
+            return found[0]
+        return None if all(each is None for each in found) else tuple(found)
+
+    def _argument(self, place: int | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if place is None:
             return None
-        place = self.parameters.index("dst")
-        return args[place] if place < len(args) else kwargs.get("dst")
+        return args[place] if place < len(args) else kwargs.get(self.parameters[place])
 
     def images_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the images among the arguments, also those in a list of images."""
@@ -130,20 +148,31 @@ class Operation:
 
     def _place(self, args: list[Any], kwargs: dict[str, Any], images: Sequence[Any]) -> None:
         """Put what matters of the place for the result where the caller gave one."""
-        given = self.destination(args, kwargs)
-        if "dst" in self.images:  # of several, OpenCV writes one after the other
-            if isinstance(given, (list, tuple)) and any_overlap(images, len(given)):
-                raise ValueError(given)
-            given = None
-        if given is not None and not getattr(given, "ndim", 0):
-            raise ValueError(given)
-        if given is not None and images:
-            index = self.parameters.index("dst")
-            place = place_of(given, images)
-            if index < len(args):
-                args[index] = place
+        for index in self._outputs:
+            given = self._argument(index, args, kwargs)
+            if index is None or given is None:
+                continue
+            name = self.parameters[index]
+            if name in self.images:  # of several, OpenCV writes one after the other
+                if isinstance(given, (list, tuple)) and any_overlap(images, len(given)):
+                    raise ValueError(given)
+            elif index < len(args):
+                args[index] = self._checked(given, images)
             else:
-                kwargs["dst"] = place
+                kwargs[name] = self._checked(given, images)
+
+    def _checked(self, given: Any, images: Sequence[Any]) -> Place:
+        """Return what is known of a place for the result.
+
+        Raises:
+            ValueError: It is for OpenCV to judge.
+        """
+        if not getattr(given, "ndim", 0):
+            raise ValueError(given)
+        place = place_of(given, images)
+        if place.is_operand and self.name in NOT_IN_PLACE:
+            raise ValueError(given)
+        return place
 
     def _made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         if (

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from devicecore.cv.image import BATCH_AXES
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import torch
+
+OTHER_KIND = (
+    "the place for the result is an array where the images are, and a tensor where they are"
+)
 
 
 def on_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
@@ -77,10 +83,7 @@ def into(destination: Any, result: Any) -> Any:
     if isinstance(destination, np.ndarray) != isinstance(result, np.ndarray) and (
         hasattr(destination, "ndim") and hasattr(result, "ndim")
     ):
-        msg = (
-            "the place for the result is an array where the images are, and a tensor where they are"
-        )
-        raise TypeError(msg)
+        raise TypeError(OTHER_KIND)
     shape, wanted = getattr(destination, "shape", None), getattr(result, "shape", ())
     is_plane = len(wanted) == 2 and shape == (*wanted, 1)
     if not (is_plane or shape == wanted) or destination.dtype != result.dtype:
@@ -88,3 +91,22 @@ def into(destination: Any, result: Any) -> Any:
     place = destination.detach() if hasattr(destination, "detach") else destination
     place[...] = result[..., None] if is_plane else result
     return destination
+
+
+def each_into(destination: Any, found: Sequence[Any]) -> list[Any]:
+    """Return the results of a batch in the places that were given for all of them.
+
+    Args:
+        destination: A batch in one array, or several where an image has several results.
+        found: What was computed of each image.
+    """
+    if destination is None:
+        return list(found)
+    return [into(_part(destination, index, len(found)), one) for index, one in enumerate(found)]
+
+
+def _part(destination: Any, index: int, count: int) -> Any:
+    if _are_several(destination):
+        return tuple(_part(each, index, count) for each in destination)
+    is_batch = getattr(destination, "ndim", 0) == BATCH_AXES and len(destination) == count
+    return destination[index] if is_batch else None

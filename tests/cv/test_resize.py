@@ -55,6 +55,21 @@ def test_other_types(flag: str, dtype: str, height: int, width: int, high: int, 
     compare("resize", image(height, width, 3, dtype), (wide, high), interpolation=FLAGS[flag])
 
 
+@pytest.mark.parametrize("flag", FLAGS)
+@given(st.sampled_from([1, 2, 3, 4, 5, 6, 8, 12, 33]), st.integers(1, 9), st.integers(1, 9))
+def test_one_half_of_any_channels(flag: str, channels: int, high: int, wide: int) -> None:
+    picture = image(2 * high, 2 * wide, channels)
+    compare("resize", picture, (wide, high), interpolation=FLAGS[flag])
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+@given(st.sampled_from([5, 6, 8, 12, 33]), sizes, sizes, sizes, sizes)
+def test_many_channels(
+    flag: str, channels: int, height: int, width: int, high: int, wide: int
+) -> None:
+    compare("resize", image(height, width, channels), (wide, high), interpolation=FLAGS[flag])
+
+
 factors = st.floats(0.05, 3) | st.sampled_from([0.5, 0.25, 1 / 3, 0.2, 2.0, 1.0])
 
 

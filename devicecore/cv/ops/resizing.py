@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _EPSILON = 2.220446049250313e-16
 # Beyond these sizes OpenCV's own indices overflow.
 _LARGEST = 32767
+# Means of four bytes are rounded up in loops of vectors, which only these channels have, and else
+# half to even.
+ROUNDED_UP = frozenset({1, 3, 4})
 
 
 def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -38,6 +41,12 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     for flag in _PLANNERS:
         for target in ((17, 13), (18, 12), (12, 8), (50, 31)):
             yield (image, target), {"interpolation": flag}
+        for channels in (1, 2, 4, 5, 8):
+            own = chance.integers(0, 256, (6, 8, channels), np.uint8)
+            for target in ((4, 3), (2, 2), (8, 6), (3, 5), (1, 1)):
+                yield (own, target), {"interpolation": flag}
+            yield (own[:1, :1], (3, 2)), {"interpolation": flag}
+            yield (own[1:, 1:], (3, 2)), {"interpolation": flag}  # with gaps between its rows
 
 
 @operation("src", examples=examples)
@@ -175,7 +184,7 @@ def _by_cells(src: Image, columns: Axis, rows: Axis) -> Plan:
     across, down = round(columns.step), round(rows.step)
     high, wide = rows.target, columns.target
     over = (wide * across - src.width, high * down - src.height)
-    is_rounded_up = across == down == 2 and src.channels != 2
+    is_rounded_up = across == down == 2 and src.channels in ROUNDED_UP
     share = float(np.float32(1) / np.float32(across * down))
     counts = Table(np.outer(_counts(rows, down), _counts(columns, across))[..., None])
 

@@ -41,7 +41,7 @@ def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     for flag in _KINDS:
         for target in ((17, 13), (18, 12), (12, 8)):
             yield (image, target), {"interpolation": flag}
-    for channels in (1, 2, 4):
+    for channels in (1, 2, 4, 5, 8):
         image = chance.integers(0, 256, (24, 48, channels), np.uint8)
         for target in ((50, 31), (24, 12)):
             yield (image, target), {}
@@ -185,7 +185,7 @@ def _cells(src: Image, columns: Axis, rows: Axis) -> Plan | None:
         "ACROSS": across,
         "DOWN": down,
         "CHANNELS": src.channels,
-        "ROUNDED_UP": across == down == 2 and src.channels != 2,
+        "ROUNDED_UP": across == down == 2 and src.channels in resizing.ROUNDED_UP,
         "BLOCK": _BLOCK,
     }
     share = float(np.float32(1) / np.float32(across * down))

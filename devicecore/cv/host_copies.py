@@ -1,0 +1,60 @@
+"""Tensors as arrays for OpenCV, and its results as tensors again."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from devicecore.cv.results import OTHER_KIND
+from devicecore.transfer import as_tensor, to_numpy
+
+
+class HostCopies:
+    """The arrays that stand for the tensors of one call.
+
+    OpenCV returns the array that a result was written into, and so its tensor is known.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[Any, np.ndarray[Any, Any]] = {}
+        self._tensors: dict[int, Any] = {}
+        self._given: list[np.ndarray[Any, Any]] = []
+        self._device: Any = None
+
+    def of(self, value: Any) -> Any:
+        """Return an argument with an array for each tensor, the same one for the same memory."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self.of, value))
+        if isinstance(value, np.ndarray):
+            self._given.append(value)
+        torch = sys.modules["torch"]  # the call has a tensor
+        if not isinstance(value, torch.Tensor):
+            return value
+        key = (value.data_ptr(), value.shape, value.stride(), value.dtype)
+        if key not in self._arrays:
+            array = self._arrays[key] = to_numpy(value)
+            self._tensors[id(array)] = value
+        if self._device is None:
+            self._device = value.device
+        return self._arrays[key]
+
+    def returned(self, result: Any) -> Any:
+        """Return a result with a tensor for each array: the one given for it, or a new one.
+
+        Raises:
+            TypeError: The result was written into an array that stands beside tensors.
+        """
+        if isinstance(result, (list, tuple)):
+            return type(result)(map(self.returned, result))
+        if not isinstance(result, np.ndarray):
+            return result
+        tensor = self._tensors.get(id(result))
+        if tensor is not None:
+            if tensor.device.type != "cpu" or tensor.data_ptr() != result.ctypes.data:
+                tensor.detach().copy_(as_tensor(result, tensor.device))
+            return tensor
+        if any(result is each for each in self._given):
+            raise TypeError(OTHER_KIND)
+        return as_tensor(result, self._device)

@@ -1,0 +1,172 @@
+"""What is given for the result, of every function: filled and returned as OpenCV does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+cv2 = pytest.importorskip("cv2")
+
+from devicecore import cv  # noqa: E402 - like the others
+from devicecore.cv import catalog  # noqa: E402 - it imports torch
+from devicecore.cv.calling import function  # noqa: E402 - it imports cv2
+from devicecore.cv.native import original  # noqa: E402 - it imports cv2
+from devicecore.cv.quarantine import keeps  # noqa: E402 - it imports torch
+from devicecore.errors import NoKernelError  # noqa: E402 - like the others
+from devicecore.migrate import PipelineMigrator  # noqa: E402 - like the others
+from tests.cv import calls  # noqa: E402 - it imports torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+WITH_PLACE = [name for name in calls.NAMES if calls.names_of_results(name)]
+# The result beside OpenCV's, the place afterwards beside OpenCV's, whether they are one.
+Outcome = tuple[Any, list[Any], list[bool]]
+
+
+def several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def arrays(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.numpy() if value.ndim else value.item()
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(arrays, value))
+    return value
+
+
+def images(values: Any) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from images(value)
+        elif getattr(value, "ndim", 0) > 1:
+            yield value
+
+
+def places(name: str, how: str, args: list[Any], like: Any) -> dict[str, Any] | None:
+    """Return what is given for the results, by the names of the parameters."""
+    names = calls.names_of_results(name)
+    results = [like] if name == "split" else several(like)[-len(names) :]
+    if how == "in place":
+        if name == "split":
+            return None
+        first = next(images(args))
+        fits = (first.shape, first.dtype) == (results[0].shape, results[0].dtype)
+        return {names[0]: first} if fits else None
+
+    def place(result: Any) -> Any:
+        if isinstance(result, (tuple, list)):
+            return [place(each) for each in result]
+        if how == "another size":
+            return np.full((result.shape[0] + 1, *result.shape[1:]), 7, result.dtype)
+        if how == "another type":
+            return np.full(result.shape, 7, "int32" if result.dtype != "int32" else "float32")
+        return np.full_like(result, 7)
+
+    return dict(zip(names, map(place, results), strict=True))
+
+
+def outcome(run: Callable[..., Any], name: str, how: str, kind: Any = np.copy) -> Outcome | None:
+    """Call a function with a place for its result; returns None where OpenCV raises."""
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    args, _ = calls.call(name)
+    given = places(name, how, [*args], original(name)(*args))
+    if given is None:
+        pytest.skip("the result is no image like the first one")
+    memory: dict[int, Any] = {}  # in place, both are the same array or tensor
+
+    def moved(array: Any) -> Any:
+        return memory.setdefault(id(array), kind(array))
+
+    values, _ = operation.replaced(args, {}, moved)
+    named = {
+        key: [*map(moved, value)] if key == "mv" else moved(value) for key, value in given.items()
+    }
+    found = [each for place in named.values() for each in several(place)]
+    if how == "position" or name == "normalize":  # that one asks for it
+        start = operation.parameters.index(next(iter(named)))
+        assert start <= len(values)
+        values, named = [*values[:start], *named.values(), *values[start + len(named) :]], {}
+    try:
+        result = run(*values, **named)
+    except cv2.error:
+        return None
+    parts = several(result)
+    return arrays(result), arrays(found), [any(part is each for part in parts) for each in found]
+
+
+def same(name: str, found: Outcome | None, expected: Outcome | None) -> None:
+    if found is None or expected is None:
+        assert found is expected
+        return
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    plan = operation.plan(*calls.call(name))
+    promise = "exact" if plan is None else plan.promise
+    assert found[2] == expected[2], "another object is returned"
+    assert keeps(promise, found[0], expected[0]), "another result"
+    assert keeps(promise, found[1], expected[1]), "the place holds something else"
+
+
+HOW = ["keyword", "position", "in place", "another size", "another type"]
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("kind", [np.copy, lambda array: torch.from_numpy(array.copy())])
+@pytest.mark.parametrize("label", ["native", "torch"])
+@pytest.mark.parametrize("name", WITH_PLACE)
+def test_places_of_every_function(name: str, label: Any, kind: Any, how: str) -> None:
+    expected = outcome(original(name), name, how)
+    with cv.accept("close"), cv.using(label):
+        try:
+            found = outcome(function(name), name, how, kind)
+        except NoKernelError:  # OpenCV answers, as below
+            assert name in LEFT_TO_OPENCV or how == "in place"
+            return
+    same(name, found, expected)
+
+
+# Kernels for these have no place for the result.
+LEFT_TO_OPENCV = {
+    "calcHist",
+    "integral",
+    "magnitude",
+    "matchTemplate",
+    "meanStdDev",
+    "normalize",
+    "split",
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("name", [name for name in WITH_PLACE if name != "CLAHE_apply"])
+def test_places_under_a_plan(name: str, how: str) -> None:
+    expected = outcome(original(name), name, how)
+    options = {"device": "cpu", "kernel": "torch", "accept": "close"}
+    with PipelineMigrator({f"cv2.{name}": options}):
+        found = outcome(getattr(cv2, name), name, how)
+    same(name, found, expected)
+
+
+@pytest.mark.parametrize("label", ["native", "torch"])
+def test_a_place_for_a_batch_of_several_results(label: Any) -> None:
+    pictures = np.stack([calls.call("threshold")[0][0], calls.call("flip")[0][0][::-1]])
+    place = np.zeros_like(pictures)
+    with cv.using(label):
+        found = (
+            cv.threshold(pictures, 100, 255, 0, place)
+            if label == "torch"
+            else [
+                cv.threshold(*each)
+                for each in zip(pictures, [100] * 2, [255] * 2, [0] * 2, place, strict=True)
+            ]
+        )
+    for picture, (level, one), where in zip(pictures, found, place, strict=True):
+        assert level == 100
+        assert np.shares_memory(one, place)
+        assert np.array_equal(where, cv2.threshold(picture, 100, 255, 0)[1])
