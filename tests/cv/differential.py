@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,19 +17,37 @@ from devicecore.cv.environment import environment
 from devicecore.cv.native import original
 from devicecore.cv.quarantine import keeps
 from devicecore.cv.results import on_host
+from tests.cv.device_limits import Limits, Refusing
 
 IS_OLD = environment().version < (5, 0)
 
 
-def compare(name: str, *args: Any, label: str = "torch", device: str = "cpu", **kwargs: Any) -> str:
+def compare(
+    name: str,
+    *args: Any,
+    label: str = "torch",
+    device: str = "cpu",
+    limits: Limits | None = None,
+    **kwargs: Any,
+) -> str:
     """Compute a call of one of OpenCV's functions on tensors, and compare it with OpenCV's answer.
+
+    Args:
+        name: OpenCV's name of the function.
+        args: The arguments, with arrays.
+        label: Which of its kernels.
+        device: torch's name of where.
+        limits: What that device shall lack.
+        kwargs: More arguments.
 
     Returns:
         What is promised of the call; ``"host"`` where there is no kernel for it.
     """
     operation = catalog.find(name, label)
     assert operation is not None
-    plan = operation.plan(args, kwargs)
+    limited = None if limits is None else limits.device()
+    with nullcontext() if limits is None else Refusing(limits):
+        plan = operation.plan(args, kwargs, limited)
     if plan is None and IS_OLD:
         pytest.skip("OpenCV 4 may answer what kernels compute for OpenCV 5")
     if plan is None:
@@ -39,7 +58,8 @@ def compare(name: str, *args: Any, label: str = "torch", device: str = "cpu", **
 
     found_args, found_kwargs = operation.replaced(args, kwargs, moved)
     given = [each.clone() for each in operation.images_in(found_args, found_kwargs)]
-    found = on_host(operation.run(None, *found_args, **found_kwargs), plan.finish)
+    with nullcontext() if limits is None else Refusing(limits):
+        found = on_host(operation.run(limited, *found_args, **found_kwargs), plan.finish)
     for before, now in zip(given, operation.images_in(found_args, found_kwargs), strict=True):
         assert before.numpy(force=True).tobytes() == now.numpy(force=True).tobytes(), "written into"
     # After the kernel, which would else be given what OpenCV has written into an argument.
