@@ -55,7 +55,7 @@ def choose(
             continue
         plan = operation.plan(args, kwargs, device)
         if plan is None:
-            refused[label] = "it does not support these arguments"
+            refused[label] = operation.why_not(args, kwargs, device)
         elif not policy.accepts(plan.promise):
             refused[label] = f"it is only {plan.promise} for these arguments"
         elif reason := why_untrusted(operation, device):

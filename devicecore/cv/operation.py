@@ -128,7 +128,21 @@ class Operation:
             kwargs: The others.
             device: Where it is computed; None for a device that has all element types.
         """
+        return self._plan(args, kwargs, missing_types(device))
+
+    def why_not(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device | None = None
+    ) -> str:
+        """Return why there is no plan for a call, as far as that is known."""
         missing = missing_types(device)
+        for dtype in sorted(missing):
+            if self._plan(args, kwargs, missing - {dtype}) is not None:
+                return f"it needs {dtype} for these arguments, and the device has none"
+        return "it does not support these arguments"
+
+    def _plan(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], missing: frozenset[str]
+    ) -> Plan | None:
         positional, named = self.replaced(args, kwargs, lambda value: _image(value, missing))
         try:
             self._place(positional, named, self.images_in(args, kwargs))
@@ -199,7 +213,8 @@ class Operation:
         """Compute a call whose images are tensors on one device; this is what kernels do."""
         plan = self.plan(args, kwargs, _device)
         if plan is None:
-            msg = f"the {self.label} kernel of cv2.{self.name} does not support these arguments"
+            why = self.why_not(args, kwargs, _device)
+            msg = f"the {self.label} kernel of cv2.{self.name} is not for this call: {why}"
             raise NotImplementedError(msg)
         return plan.kernel(_device, *self.images_in(args, kwargs))
 

@@ -82,8 +82,8 @@ def tested(operation: Operation, device: Device) -> str:
         plan = operation.plan(args, kwargs, device)
         if plan is None:
             continue
-        moved, named = operation.replaced(args, kwargs, lambda x: torch.from_numpy(x).to(where))
         try:
+            moved, named = operation.replaced(args, kwargs, lambda x: torch.from_numpy(x).to(where))
             result = operation.run(device, *moved, **named)
         except Exception as error:  # noqa: BLE001 - whatever it is, the kernel does not work
             return f"its self-test failed: {type(error).__name__}: {error}"
