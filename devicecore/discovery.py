@@ -39,7 +39,10 @@ _FACTORIES = (
 _AFTER_CLASS = {"GPUCompatibleCPUFactory": "GPU"}
 _ONLY_NAMED = frozenset({"SoftwareWebGPUFactory"})
 
-_KERNEL_MODULES = {"cv2": ("devicecore.cv.native", "devicecore.cv.torch_kernels")}
+_KERNEL_MODULES = {
+    "cv2": ("devicecore.cv.native", "devicecore.cv.torch_kernels"),
+    "onnx": ("devicecore.onnx.operation",),
+}
 
 
 def factories() -> Iterator[Registration]:

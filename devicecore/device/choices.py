@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import RefusedCallError
 from devicecore.kernels import Kernel, fitting_kernels, refusals
+from devicecore.ledger import default_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,15 +26,32 @@ def function_for(device: Device, kernel: Any) -> Callable[..., Any]:
     """
     if isinstance(kernel, str):
         fitting, refused = fitting_kernels(kernel, device, "")
-        if not fitting:
-            raise RefusedCallError(kernel, device.name, refused)
-        return dispatcher(fitting)
+        if fitting:
+            return dispatcher(fitting)
+        if fitting_kernels(kernel, device.memory_device, "")[0]:
+            return _by_its_memory(kernel)
+        raise RefusedCallError(kernel, device.name, refused)
     if isinstance(kernel, Kernel):
         if reason := kernel.why_not_on(device):
             raise RefusedCallError(kernel.op, device.name, {kernel.title: reason})
         return dispatcher((kernel,))
     msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
     raise TypeError(msg)
+
+
+def _by_its_memory(op: str) -> Callable[..., Any]:
+    """Return the function for *op* on a device that has no kernel, in whose memory another has.
+
+    Its arguments lie there, so nothing is moved; where it is computed is in the ledger.
+    """
+
+    def run(device: Device, *args: Any, **kwargs: Any) -> Any:
+        memory = device.memory_device
+        reason = "it runs models only; what lies in its memory is computed by that memory's device"
+        default_ledger().record(op, device.name, memory.name, reason)
+        return memory.compute(op, *args, **kwargs)
+
+    return run
 
 
 def dispatcher(kernels: Sequence[Kernel]) -> Callable[..., Any]:

@@ -110,7 +110,7 @@ class Router:
                 refused[name] = reason
             elif framework is not None and framework not in device.frameworks:
                 refused[name] = f"it is not live for {framework}"
-            elif op is not None and (no_kernel := _why_no_kernel(op, device)):
+            elif op is not None and (no_kernel := _holder(op, device, policy)[1]):
                 refused[name] = no_kernel
             else:
                 return device
@@ -131,8 +131,8 @@ class Router:
                 refused[name] = absent
                 continue
             device.kernel_registry.watch(self)
-            no_kernel = _why_no_kernel(kernel, device)
-            if not reads(device, where) and (no_kernel or not _reads_host(kernel, device)):
+            holder, no_kernel = _holder(kernel, device, policy)
+            if not reads(device, where) and (no_kernel or not _reads_host(kernel, holder)):
                 unread[name] = f"it does not read arguments in {where or 'several places'}"
             elif no_kernel:
                 refused[name] = no_kernel
@@ -193,6 +193,21 @@ def _title(kernel: Any) -> str:
     return str(title or repr(kernel))
 
 
+def _holder(kernel: Any, device: Device, policy: str) -> tuple[Device, str]:
+    """Return whose kernel *device* runs, and why there is none, or an empty string.
+
+    A device that runs models only leaves what else it is asked for by name to the device of its
+    memory, which is a choice of its own where no device is named.
+    """
+    why_not = _why_no_kernel(kernel, device)
+    memory = device.memory_device
+    if not why_not or memory is device or not isinstance(kernel, str):
+        return device, why_not
+    if parse_policy(policy).kind == "auto" or _why_no_kernel(kernel, memory):
+        return device, why_not
+    return memory, ""
+
+
 def _why_no_kernel(kernel: Any, device: Device) -> str:
     """Return why *device* cannot run *kernel* at all, whatever the arguments, or an empty string.
 
@@ -223,4 +238,5 @@ def _may_retry(kernel: Any, device: Device, error: DeviceError) -> bool:
     if not isinstance(kernel, str):
         return bool(getattr(kernel, "pure", False))
     fitting, _ = fitting_kernels(kernel, device, "")
+    fitting = fitting or fitting_kernels(kernel, device.memory_device, "")[0]
     return all(each.pure for each in fitting)  # any of them may be the one that ran

@@ -24,6 +24,7 @@ class KernelHost(Protocol):
     name: str
     device_type: str
     torch_device: str | None
+    session: Any
     kernel_registry: KernelRegistry
 
     @property
@@ -46,7 +47,8 @@ class Kernel:
             that takes the device and returns that function.
         device_type: The device type that it runs on.
         framework: Or the framework whose devices it runs on: ``"torch"`` fits every device with a
-            ``torch_device``. A kernel from `DeviceFactory.kernels` may leave out both.
+            ``torch_device``, ``"onnx"`` every one with a ``session``. A kernel from
+            `DeviceFactory.kernels` may leave out both.
         priority: Of several that fit, the highest goes first.
         label: A kernel with a label is taken only when that label is asked for.
         pure: Whether it may be tried again elsewhere: it changes nothing but its result.
@@ -61,7 +63,7 @@ class Kernel:
     op: str
     function: Callable[..., Any] = field(repr=False)
     device_type: str | None = field(default=None, converter=_canonical)
-    framework: str | None = field(default=None, validator=in_((None, "torch")))
+    framework: str | None = field(default=None, validator=in_((None, "torch", "onnx")))
     priority: int = 0
     label: str = ""
     pure: bool = True
@@ -87,6 +89,8 @@ class Kernel:
             return f"it is for {self.device_type}"
         if self.framework == "torch" and device.torch_device is None:
             return "it is for devices that torch can use"
+        if self.framework == "onnx" and device.session is None:
+            return "it is for devices that ONNX Runtime can use"
         return ""
 
     def refusal(self, device: KernelHost, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
