@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import RefusedCallError
+from devicecore.errors import DeviceGoneError, NotLiveError, RefusedCallError
 from devicecore.kernels import Kernel, fitting_kernels, refusals
 from devicecore.ledger import default_ledger
 
@@ -15,6 +15,27 @@ if TYPE_CHECKING:
 
 DEFAULT_SESSION = ""
 """The session of stateful kernels that are run by their operation's name."""
+
+
+def why_elsewhere(device: Device) -> str:
+    """Return why nothing in this process computes on *device*, or an empty string."""
+    if device.is_local or device.computes_elsewhere:
+        return ""
+    return "it is in another process, and nothing here reaches it"
+
+
+def check_can_compute(device: Device) -> None:
+    """Look whether *device* computes anything at all.
+
+    Raises:
+        DeviceGoneError: It is gone.
+        NotLiveError: It is in another process.
+    """
+    if device.gone:
+        raise DeviceGoneError(device.name, device.gone)
+    if reason := why_elsewhere(device):
+        fix = "use a device of this process, or run the program where the device is"
+        raise NotLiveError(device.name, "absent", reason, fix)
 
 
 def function_for(device: Device, kernel: Any) -> Callable[..., Any]:

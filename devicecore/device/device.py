@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from devicecore.config import effective_cpu_count
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality
 from devicecore.device.cards import cards_of_process
-from devicecore.device.choices import DEFAULT_SESSION, function_for
+from devicecore.device.choices import DEFAULT_SESSION, check_can_compute, function_for
+from devicecore.device.turns import Turns
 from devicecore.errors import (
     DeviceGoneError,
     InvalidDeviceNameError,
@@ -64,6 +64,9 @@ class Device:
         ('/device:NPU:0', 42)
     """
 
+    # Whether `compute` of a subclass reaches devices of other processes.
+    computes_elsewhere = False
+
     def __init__(
         self,
         name: str | DeviceName,
@@ -115,12 +118,10 @@ class Device:
         self._pool: TaskPool | None = None
         self._resources: ResourceMgr | None = None
         self._segment: OpSegment | None = None
-        # Kernels that are not thread-safe take turns, by whichever name they are called.
-        self._turns: weakref.WeakKeyDictionary[Kernel, threading.RLock] | None = None
+        self._turns = Turns()
         self._lock = threading.Lock()
         rearm_after_fork(self)
-        if physical_id is not None:
-            cards_of_process().join(self, physical_id)
+        self._card = None if physical_id is None else cards_of_process().join(self, physical_id)
 
     @property
     def label(self) -> str:
@@ -130,10 +131,7 @@ class Device:
 
     @property
     def memory_device(self) -> Device:
-        """The device in whose memory its arguments lie, and which allocates there.
-
-        Itself, unless the manager that holds both has linked it to another one.
-        """
+        """The device in whose memory its arguments lie; itself, unless a manager links them."""
         return self._memory_device or self
 
     @property
@@ -259,8 +257,7 @@ class Device:
             doubt(error)
 
     def _choose(self, kernel: str | Kernel | Callable[..., Any]) -> Callable[..., Any]:
-        if self._gone:
-            raise DeviceGoneError(self.name, self._gone)
+        check_can_compute(self)
         if callable(kernel) and not isinstance(kernel, Kernel):
             return kernel  # there may be any number of these, so none is kept
         registry, generation = self.kernel_registry, self.kernel_registry.generation
@@ -274,10 +271,7 @@ class Device:
 
     def turn_of(self, kernel: Kernel) -> AbstractContextManager[object]:
         """Return what lets one call of *kernel* run here at a time; a kernel may call itself."""
-        with self._lock:
-            if self._turns is None:
-                self._turns = weakref.WeakKeyDictionary()
-            return self._turns.setdefault(kernel, threading.RLock())
+        return self._turns.of(kernel)
 
     def kernels_changed(self) -> None:
         """Forget which kernel was chosen for which operation."""
@@ -351,13 +345,18 @@ class Device:
     def close(self) -> None:
         """Cancel what waits, let asynchronous calls that run finish, and drop all state.
 
-        Closing twice is harmless. What `compute` is running in other threads goes on.
+        Closing twice is harmless. What `compute` is running in other threads goes on. From inside
+        an asynchronous call this does not wait for other calls, which may wait for that one.
         """
         self.retire("it was closed")
         with self._lock:
             pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
+        if pool is None:
+            self._drop_state()
+        else:
+            pool.close(self._drop_state)
+
+    def _drop_state(self) -> None:
         if self._segment is not None:
             self._segment.clear()
         if self._resources is not None:
@@ -384,7 +383,7 @@ class Device:
     def after_fork(self) -> None:
         """Start anew in a forked child, or retire if a driver's context was inherited."""
         self._lock = threading.Lock()
-        self._turns = None
+        self._turns = Turns()
         self._pool = None
         if self.was_opened_before_fork():
             self.retire("it was opened before this process was forked")

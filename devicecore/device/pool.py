@@ -12,9 +12,13 @@ if TYPE_CHECKING:
 # Which pool's thread this is, and how many calls it runs inside each other. A call from such a
 # thread runs at once: were it queued, all threads could wait for each other.
 _inside = threading.local()
-# A chain of calls, each started where the last one was done, is queued again now and then: it would
-# exhaust the stack.
+# Calls inside calls would exhaust the stack, so now and then one runs in a further thread. That may
+# not be one of the bounded number: the call that it is inside of may wait for it.
 _DEEPEST = 32
+_MOST_FURTHER = 10_000
+# Which pools' calls wait right now until which pool is closed.
+_closing: list[tuple[TaskPool, TaskPool]] = []
+_closing_lock = threading.Lock()
 
 
 def run_into(future: Future[Any], call: Callable[[], Any]) -> None:
@@ -45,10 +49,12 @@ class TaskPool:
 
     def __init__(self, threads: int, name: str) -> None:
         self._executor = ThreadPoolExecutor(threads, name, initializer=self._enter)
+        self._further = ThreadPoolExecutor(_MOST_FURTHER, f"{name}-inner", initializer=self._enter)
 
     def _enter(self) -> None:
         _inside.pool = self
         _inside.depth = 0
+        _inside.around = frozenset()
 
     def submit(self, call: Callable[[], Any], future: Future[Any] | None = None) -> Future[Any]:
         """Run *call* in a thread; in the caller's own if that belongs to a pool.
@@ -61,20 +67,77 @@ class TaskPool:
             RuntimeError: The pool is closed.
         """
         future = Future() if future is None else future
-        if _current_pool() is not None and _inside.depth < _DEEPEST:
+        executor = self._executor
+        if _current_pool() is not None and _inside.depth >= _DEEPEST:
+            executor, call = self._further, _inside_of(_callers(), call)
+        elif _current_pool() is not None:
             _inside.depth += 1
             try:
                 run_into(future, call)
             finally:
                 _inside.depth -= 1
             return future
-        queued = self._executor.submit(run_into, future, call)
+        queued = executor.submit(run_into, future, call)
         queued.add_done_callback(lambda queued: _drop(future) if queued.cancelled() else None)
         return future
 
-    def close(self) -> None:
-        """Cancel what waits, let what runs finish, and wait for it, unless called from there."""
-        self._executor.shutdown(wait=_current_pool() is not self, cancel_futures=True)
+    def close(self, then: Callable[[], object] = lambda: None) -> None:
+        """Cancel what waits, let what runs finish, wait for it, and call *then*.
+
+        A call that this would wait for may itself wait for the caller: one of this pool, or one
+        that closes the caller's pool. Then another thread waits.
+        """
+        for executor in (self._executor, self._further):
+            executor.shutdown(wait=False, cancel_futures=True)
+
+        def finish() -> None:
+            for executor in (self._executor, self._further):
+                executor.shutdown(wait=True)
+            then()
+
+        callers = _callers()
+        with _closing_lock:
+            waits = not any(_waits_for(self, caller) for caller in callers)
+            edges = [(caller, self) for caller in callers] if waits else []
+            _closing.extend(edges)
+        try:
+            if waits:
+                finish()
+            else:
+                threading.Thread(target=finish, name="devicecore-close").start()
+        finally:
+            with _closing_lock:
+                for edge in edges:
+                    _closing.remove(edge)
+
+
+def _inside_of(callers: frozenset[TaskPool], call: Callable[[], Any]) -> Callable[[], Any]:
+    """Return *call* as one that *callers* may wait for."""
+
+    def inner() -> Any:
+        _inside.around = callers
+        return call()
+
+    return inner
+
+
+def _callers() -> frozenset[TaskPool]:
+    """Return the pools whose calls this thread runs, or runs something for."""
+    pool = _current_pool()
+    around: frozenset[TaskPool] = getattr(_inside, "around", frozenset())
+    return around if pool is None else around | {pool}
+
+
+def _waits_for(pool: TaskPool, other: TaskPool) -> bool:
+    """Return whether a call of *pool* waits until *other* is closed, directly or not."""
+    seen, todo = set[TaskPool](), [pool]
+    while todo:
+        current = todo.pop()
+        if current is other:
+            return True
+        seen.add(current)
+        todo += [to for start, to in _closing if start is current and to not in seen]
+    return False
 
 
 def _current_pool() -> TaskPool | None:

@@ -43,9 +43,11 @@ class DeviceOptions:
     """Which devices to make, and how.
 
     Attributes:
-        device_count: How many devices of a type at most, such as ``{"CPU": 3}``; a host device can
-            be made more than once, a card cannot.
-        visible: The indices that are made, for a type, such as ``{"CUDA": (0, 2)}``; all if absent.
+        device_count: How many devices of a type at most, or cards of a class, such as
+            ``{"CPU": 3, "GPU": 0}``, in any case; a host device can be made more than once, a card
+            cannot.
+        visible: The indices that are made, for a type or a class, such as ``{"CUDA": (0, 2)}``; all
+            if absent.
         filters: Device names; only devices that match one of them are made, and the CPU.
         memory_limit: Memory that may be used on each device, in bytes; None for all of it.
         threads: How many asynchronous calls may run at once on a host device; None for one per

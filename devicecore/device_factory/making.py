@@ -9,6 +9,7 @@ from attrs import evolve
 
 from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
+from devicecore.device_factory.options import checked, is_class, of_classes
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness, seen_by
@@ -29,6 +30,7 @@ def add_devices(
     registry: FactoryRegistry, options: DeviceOptions, name_prefix: str
 ) -> list[Device]:
     """Make the devices of the first live factory of every type; see `FactoryRegistry`."""
+    options = checked(options, registry.known_types)
     filters = [spelled(text, registry.known_types) for text in options.filters]
     wanted = [
         registration
@@ -45,7 +47,8 @@ def add_devices(
     host = devices.pop(_HOST, [])
     if not host:
         raise _why_none(registry, _HOST)
-    return [*host, *_only(filters, _all(devices))]
+    passed = _only(filters, _all(devices))
+    return [*host, *of_classes(options, passed, registry.known_types)]
 
 
 def _second_wave(
@@ -70,7 +73,7 @@ def _only(filters: list[DeviceName], devices: list[Device]) -> list[Device]:
     """Return the devices that pass, without those on a card that this process has lost."""
     kept = []
     for device in devices:
-        passes = not filters or any(device.parsed_name.matches(name) for name in filters)
+        passes = not filters or any(_passes(device, name) for name in filters)
         if passes and not device.gone:
             kept.append(device)
         else:
@@ -78,10 +81,17 @@ def _only(filters: list[DeviceName], devices: list[Device]) -> list[Device]:
     return kept
 
 
+def _passes(device: Device, name: DeviceName) -> bool:
+    if not is_class(name.device_type) or name.device_type == device.device_type:
+        return device.parsed_name.matches(name)
+    return device.device_class == name.device_type
+
+
 def new_device(
     registry: FactoryRegistry, device_type: str, options: DeviceOptions, name_prefix: str
 ) -> Device:
     """Make one device of a type; see `FactoryRegistry`."""
+    options = checked(options, registry.known_types)
     one = evolve(options, device_count={**options.device_count, device_type: 1})
     device, *spares = devices_of_type(registry, device_type, one, name_prefix)
     for spare in spares:
@@ -108,6 +118,7 @@ def devices_of_type(
     registry: FactoryRegistry, device_type: str, options: DeviceOptions, name_prefix: str
 ) -> list[Device]:
     """Make the devices of the first live factory of a type; see `FactoryRegistry`."""
+    options = checked(options, registry.known_types)
     for registration in registry.factories(device_type):
         if registration.after_class is None and (
             made := _make(registry, registration, options, name_prefix)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from devicecore.errors import DeviceConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from devicecore.device import Device
 
@@ -25,6 +26,17 @@ class Aliases:
         # Only texts that more than one device wants, in the order in which they came.
         self._shared: dict[str, list[Device]] = {}
         self._folded: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()  # devices by type
+        self._others: dict[str, int] = {}  # counts of families, and of types in another case
+
+    def count(self, type_or_class: str, count_otherwise: Callable[[], int]) -> int:
+        """Return how many devices are of a type; of a family, what *count_otherwise* counts."""
+        if known := self._counts.get(type_or_class):
+            return known
+        others = self._others  # a change meanwhile puts another one in its place
+        if type_or_class not in others:
+            others[type_or_class] = count_otherwise()
+        return others[type_or_class]
 
     def check(self, devices: Sequence[Device]) -> None:
         """Look whether all *devices* can be added.
@@ -45,6 +57,8 @@ class Aliases:
     def add(self, device: Device) -> None:
         """Let *device*, which was checked, answer to its aliases."""
         self._folded[device.name.casefold()] = device.name
+        self._counts[device.device_type] += 1
+        self._others = {}
         for alias in device.parsed_name.aliases:
             known = self.by_text.get(alias)
             if known is None:
@@ -58,6 +72,8 @@ class Aliases:
     def remove(self, device: Device) -> None:
         """Let *device* answer to nothing; who shares an alias with it takes over."""
         del self._folded[device.name.casefold()]
+        self._counts[device.device_type] -= 1
+        self._others = {}
         for alias in device.parsed_name.aliases:
             owners = self._shared.get(alias)
             if owners is None:

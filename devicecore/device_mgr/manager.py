@@ -147,7 +147,8 @@ class DeviceMgr:
 
     def num_device_type(self, type_or_class: str) -> int:
         """Return how many devices a type has, or how many cards a family."""
-        return len(self.devices_by_type(type_or_class))
+        devices = self.devices_by_type
+        return self._aliases.count(type_or_class, lambda: len(devices(type_or_class)))
 
     @property
     def num_devices(self) -> int:

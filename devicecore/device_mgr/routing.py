@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from devicecore.device.choices import why_elsewhere
 from devicecore.device_mgr.placement import location, reads
 from devicecore.device_mgr.policy import parse_policy
 from devicecore.errors import (
@@ -213,6 +214,10 @@ def _why_no_kernel(kernel: Any, device: Device) -> str:
 
     A `Kernel` and a model can tell; any other callable runs anywhere.
     """
+    if elsewhere := why_elsewhere(device):
+        return elsewhere
+    if elsewhere := why_elsewhere(device):
+        return elsewhere
     if not isinstance(kernel, str):
         why_not_on = getattr(kernel, "why_not_on", None)
         return "" if why_not_on is None else str(why_not_on(device))

@@ -54,6 +54,8 @@ class KernelRegistry:
             )
         with self._lock:
             known = self._kernels.setdefault(kernel.op, [])
+            # A module whose import was cut short, as by Ctrl-C, registers its kernels once more.
+            known[:] = [other for other in known if not _is_of_earlier_import(other, kernel)]
             if any(_rivalry(other) == _rivalry(kernel) for other in known):
                 raise RegistrationError(
                     kernel.title,
@@ -114,9 +116,18 @@ class KernelRegistry:
         for kernel_module in getattr(import_module(module), name)(prefix):
             try:
                 import_module(kernel_module)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - it imports a framework
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it imports a framework
                 failures[kernel_module] = f"{type(error).__name__}: {error}"
         self._loaded[prefix] = failures
+
+
+def _is_of_earlier_import(known: Kernel, kernel: Kernel) -> bool:
+    """Return whether *known* was made by a module that is now imported anew, with *kernel*."""
+    before = getattr(known.function, "__globals__", {})
+    now = getattr(kernel.function, "__globals__", {})
+    return before is not now and before.get("__name__", 0) == now.get("__name__", 1)
 
 
 def _rivalry(kernel: Kernel) -> tuple[Any, ...]:
