@@ -123,7 +123,7 @@ class OnnxModel:
 
     @property
     def inputs(self) -> tuple[ValueInfo, ...]:
-        """Its inputs, those with a default value last: name, dtype, shape. No session is opened.
+        """Name, dtype and shape of its inputs, those with a default value last; opens no session.
 
         Raises:
             ModelError: The file cannot be read or is no model.
@@ -137,7 +137,7 @@ class OnnxModel:
 
     @property
     def outputs(self) -> tuple[ValueInfo, ...]:
-        """Its outputs, as `inputs`; shapes are what the model declares.
+        """Name, dtype and shape of its outputs, as the model declares them; opens no session.
 
         Raises:
             ModelError: The file cannot be read or is no model.
