@@ -105,7 +105,7 @@ def _matrix(M: Any, flags: int) -> Any:
     found = np.vstack([np.asarray(M, np.float64), [(0, 0, 1)]])[:3]
     if flags & cv2.WARP_INVERSE_MAP:
         found = np.linalg.inv(found)
-    return torch.from_numpy(found).float()[None]
+    return torch.from_numpy(found.astype(np.float32))[None]
 
 
 def _warp(

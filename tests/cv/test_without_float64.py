@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
-from devicecore.cv import catalog  # noqa: E402 - like the others
+from devicecore import cv  # noqa: E402 - like the others
+from devicecore.cv import catalog  # noqa: E402 - it imports torch
 from devicecore.cv.choosing import choose  # noqa: E402 - it imports torch
 from devicecore.cv.device_types import missing_types  # noqa: E402 - like it
 from devicecore.cv.plan import PROMISES  # noqa: E402 - like the others
@@ -316,3 +317,25 @@ def test_the_page_names_what_is_less_exact() -> None:
                     found.add(name)
     # The examples have none of the calls of these that change.
     assert named == found | {"matchTemplate", "threshold"}
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("name", sorted(catalog.KORNIA))
+def test_kernels_of_kornia(name: str, limits: Limits) -> None:
+    pytest.importorskip("kornia")
+    operation = catalog.find(name, "kornia")
+    assert operation is not None
+    device = limits.device()
+    with Refusing(limits):
+        assert tested(operation, device) == ""
+        assert any(operation.plan(*each, device) is not None for each in operation.examples())
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_the_input_of_a_network(limits: Limits) -> None:
+    pictures = torch.from_numpy(image(37, 53))
+    for mode in ("stretch", "letterbox"):
+        expected = cv.preprocess(pictures, 32, mode=mode, blur=3, mean=0.5, std=0.25)
+        with Refusing(limits):
+            found = cv.preprocess(pictures, 32, mode=mode, blur=3, mean=0.5, std=0.25)
+        assert torch.equal(found, expected)
