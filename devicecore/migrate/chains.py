@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
@@ -49,6 +48,7 @@ class Link(partial[Any]):
         link.original = chain.original
         link.target = chain.top
         link.active = True
+        link.wrapper = None
         return link
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -92,10 +92,15 @@ class Chain:
         self.lost: list[Place] = []
         self.retired: WeakSet[Any] = WeakSet()
         self.is_of_class: Final = place.is_in_class
-        ORIGINALS.add(original, place.home)
-        self.address: Final[tuple[str, str]] = ORIGINALS.address_of(original) or (
-            getattr(original, "__module__", None) or place.home,
-            getattr(original, "__qualname__", place.name),
+        self.address: tuple[str, str] = (place.home, place.name)
+
+    def give_address(self) -> None:
+        """Let the original be pickled while it is patched, and remember where it is at home."""
+        original, (home, name) = self.original, self.address
+        ORIGINALS.add(original, home, self)
+        self.address = ORIGINALS.address_of(original) or (
+            getattr(original, "__module__", None) or home,
+            getattr(original, "__qualname__", name),
         )
 
     @property
@@ -129,7 +134,7 @@ class Chain:
                 self.lose(place)
             elif self.links:
                 place.put(self.top)
-            elif place.ours is not place.before:
+            elif place.now is not place.before:
                 place.put_back()
 
     def lose(self, place: Place) -> None:
@@ -159,13 +164,16 @@ class Chains:
     def put_on(
         self,
         patches: Iterable[tuple[Any, str, Callable[[Link], Any]]],
+        links: list[Link],
         *,
         is_anew: bool = False,
-    ) -> list[Link]:
+    ) -> None:
         """Put a wrapper on each of some functions; all of them or, on an error, none.
 
         Args:
             patches: The owner of each, the name of the attribute, and what makes the wrapper.
+            links: What is put on is added to it before anything is changed, so that whoever has it
+                can take it off after an interrupt.
             is_anew: The functions were made anew by a reload, so nobody is to blame for that.
 
         Raises:
@@ -174,30 +182,37 @@ class Chains:
                 function as that.
             Exception: Making a wrapper failed.
         """
-        links: list[Link] = []
-        with self.lock, ExitStack() as undo:
-            undo.callback(self.take_off, links)
-            known = _Known(self._all)
-            for owner, name, make_wrapper in patches:
-                chain = self._chain_at(Place(owner, name), known, is_anew=is_anew)
-                link = Link.on(chain)
-                undo.callback(self._drop_if_empty, chain)
-                link.wrapper = make_wrapper(link)
-                dress(link.wrapper, chain.original, chain.address)
-                chain.links.append(link)
-                known.functions[id(link.wrapper)] = chain
-                links.append(link)
-            chains = _each_once(link.chain for link in links)
-            self._find_places(chains)
-            for chain in chains:
-                chain.connect()
-                chain.show()
-            self._tell_heirs()
-            undo.pop_all()
-        return links
+        new: list[Link] = []
+        with self.lock:
+            try:
+                known = _Known(self._all)
+                for owner, name, make_wrapper in patches:
+                    chain = self._chain_at(Place(owner, name), known, is_anew=is_anew)
+                    link = Link.on(chain)
+                    links.append(link)
+                    new.append(link)
+                    wrapper = make_wrapper(link)
+                    dress(wrapper, chain.original, chain.address)
+                    link.wrapper = wrapper
+                    chain.links.append(link)
+                    known.functions[id(link.wrapper)] = chain
+                chains = _each_once(link.chain for link in new)
+                self._find_places(chains)
+                for chain in chains:
+                    chain.connect()
+                    chain.show()
+                self._tell_heirs()
+            except BaseException:
+                self.take_off(new)
+                links[:] = [link for link in links if link not in new]
+                self._drop_empty()  # also one that no link has come to
+                raise
 
     def take_off(self, links: Sequence[Link]) -> list[str]:
-        """Take wrappers off, and return what could not be put back, in words."""
+        """Take wrappers off, and return what could not be put back, in words.
+
+        Taken off twice is taken off once, also if the first time was interrupted.
+        """
         if not links:
             return []
         with self.lock:
@@ -205,7 +220,10 @@ class Chains:
             self._find_places(chains)
             for link in links:
                 link.active = False
-                link.chain.links.remove(link)
+                if link in link.chain.links:
+                    link.chain.links.remove(link)
+                if link.wrapper is None:
+                    continue
                 link.chain.retired.add(link.wrapper)
                 link.target = link.original
                 ORIGINALS.cover(link.wrapper)
@@ -219,7 +237,7 @@ class Chains:
                     for place in chain.lost
                 ]
                 chain.lost.clear()
-                self._drop_if_empty(chain)
+            self._drop_empty()
             self._tell_heirs()
         return texts
 
@@ -253,6 +271,7 @@ class Chains:
             return below
         made = Chain(place, function if below is None else below.original, function)
         self._all.append(made)
+        made.give_address()
         known.add(made)
         return made
 
@@ -279,10 +298,10 @@ class Chains:
                 known.add(place.key)
                 self._join(by_value[id(value)], place)
 
-    def _drop_if_empty(self, chain: Chain) -> None:
-        if not chain.links and chain in self._all:
+    def _drop_empty(self) -> None:
+        for chain in [each for each in self._all if not each.links]:
+            ORIGINALS.discard(chain.original, chain)
             self._all.remove(chain)
-            ORIGINALS.discard(chain.original)
 
     def _tell_heirs(self) -> None:
         """Let the wrappers of inherited methods call what their class inherits now."""

@@ -31,6 +31,10 @@ class Watch:
         self._callback = callback
         self._told: ModuleType | None = None
 
+    def begin(self) -> None:
+        """Call the callback from now on each time that the module has been executed."""
+        _hook.add(self)
+
     def remove(self) -> None:
         """Call nothing any more; twice is once. The last one takes the import hook out."""
         _hook.remove(self)
@@ -89,7 +93,7 @@ def when_imported(name: str, callback: Callable[[ModuleType], object]) -> Watch:
 def watch_imports(name: str, callback: Callable[[ModuleType], object]) -> Watch:
     """Do what `when_imported` does, but not for what is imported already: only when anew."""
     watch = Watch(name, callback)
-    _hook.add(watch)
+    watch.begin()
     return watch
 
 

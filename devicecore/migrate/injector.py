@@ -8,16 +8,17 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+from devicecore.migrate.blocks import Users
 from devicecore.migrate.chains import CHAINS
-from devicecore.migrate.importing import watch_imports
+from devicecore.migrate.importing import Watch
 from devicecore.migrate.scanning import holders_of, namespace_of
+from devicecore.scope.interrupts import always_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType, TracebackType
 
     from devicecore.migrate.chains import Link
-    from devicecore.migrate.importing import Watch
 
 
 class _Patch(NamedTuple):
@@ -75,18 +76,18 @@ class PatchInjector:
         <built-in function sqrt>
     """
 
-    __slots__ = ("_count", "_links", "_patches", "_watches")
+    __slots__ = ("_links", "_patches", "_users", "_watches")
 
     def __init__(self) -> None:
         self._patches: list[_Patch] = []
         self._links: list[Link] = []
         self._watches: dict[str, Watch] = {}
-        self._count = 0
+        self._users = Users()
 
     @property
     def is_applied(self) -> bool:
         """Whether the functions are patched."""
-        return self._count > 0
+        return len(self._users) > 0
 
     def add(self, owner: Any, name: str, make_wrapper: Callable[[Link], Any]) -> None:
         """Add one function: now, if the others are patched already, else with them.
@@ -104,8 +105,8 @@ class PatchInjector:
         """
         patch = _Patch(owner, name, make_wrapper)
         with CHAINS.lock:
-            if self._count:
-                self._links += CHAINS.put_on([patch])
+            if self.is_applied:
+                CHAINS.put_on([patch], self._links)
                 self._watch(patch)
             self._patches.append(patch)
 
@@ -118,17 +119,28 @@ class PatchInjector:
                 changed; or the wrapper is no function of the same kind.
             Exception: Making a wrapper failed.
         """
+        self._give_lazily()
+        self._apply(object())
+
+    def _give_lazily(self) -> None:
         for patch in tuple(self._patches):
             # A module may import what it gives only when asked. Not while we hold the lock: another
             # thread may wait for it while it imports the same.
             getattr(patch.owner, patch.name, None)
-        with CHAINS.lock:
-            if not self._count:
-                self._links = CHAINS.put_on(self._patches)
-                for patch in self._patches:
-                    self._watch(patch)
-                _applied.add(self)
-            self._count += 1
+
+    def _apply(self, user: object) -> None:
+        try:
+            with CHAINS.lock:
+                self._users.add(user)  # from here on there is something to be restored
+                if len(self._users) == 1:
+                    _applied.add(self)
+                    CHAINS.put_on(self._patches, self._links)
+                    for patch in self._patches:
+                        self._watch(patch)
+        except BaseException:
+            if self._users.has(user):
+                self._release(user)
+            raise
 
     def restore_all(self) -> None:
         """Put all functions back, once this was called as often as `apply_all`; then do nothing.
@@ -136,13 +148,19 @@ class PatchInjector:
         Warns:
             RuntimeWarning: Others have put something else into a place since. It was left there.
         """
+        self._warn(self._release(None))
+
+    def _release(self, user: object) -> list[str]:
+        """Put all functions back if nobody else uses them, and return what could not be."""
         with CHAINS.lock:
-            if self._count != 1:
-                self._count = max(self._count - 1, 0)
-                return
-            texts = self._restore()
+            if len(self._users) > 1:
+                self._users.remove(user)
+                return []
+            return self._restore()  # also if it is not applied: of an interrupt something may be
+
+    def _warn(self, texts: list[str]) -> None:
         if texts:
-            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=2)
+            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=3)
 
     def held_elsewhere(self) -> dict[str, list[str]]:
         """Return what still holds the originals and calls them past us, in words, by their names.
@@ -158,9 +176,35 @@ class PatchInjector:
 
     def __enter__(self) -> Self:
         """Patch all functions; see `apply_all`."""
-        self.apply_all()
+        self._give_lazily()
+        user = self._users.begin_block()
+        try:
+            self._apply(user)
+        except BaseException:
+            self._end(user)
+            raise
         return self
 
+    def entered_so_far(self) -> Any:
+        """Return what says which blocks of this thread it is applied for; see `always_left`."""
+        return self._users.blocks()
+
+    def leave_after(self, entries: Any) -> None:
+        """Restore what was applied for blocks that have begun since, and are over.
+
+        Args:
+            entries: What `entered_so_far` has returned.
+        """
+        for user in reversed(self._users.blocks()):
+            if user not in entries:
+                self._end(user)
+
+    def _end(self, user: object) -> None:
+        if self._users.has(user):
+            self._release(user)
+        self._users.end_block(user)
+
+    @always_left
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -168,21 +212,27 @@ class PatchInjector:
         traceback: TracebackType | None,
     ) -> None:
         """Put them back; see `restore_all`."""
-        self.restore_all()
+        user = next(reversed(self._users.blocks()), None)
+        texts = self._release(user)
+        self._users.end_block(user)
+        self._warn(texts)
 
     def _restore(self) -> list[str]:
-        self._count = 0
         for watch in self._watches.values():
             watch.remove()
         self._watches.clear()
-        links, self._links = self._links, []
+        texts = CHAINS.take_off(self._links)
+        self._links.clear()
         _applied.discard(self)
-        return CHAINS.take_off(links)
+        while len(self._users):  # last: until then an interrupt leaves something to be restored
+            self._users.remove(None)
+        return texts
 
     def _watch(self, patch: _Patch) -> None:
         name = patch.module
         if name not in self._watches:
-            self._watches[name] = watch_imports(name, partial(self._executed, name))
+            self._watches[name] = Watch(name, partial(self._executed, name))
+            self._watches[name].begin()
 
     def _executed(self, name: str, module: ModuleType) -> None:
         """Patch what a module that was executed anew has now."""
@@ -193,8 +243,8 @@ class PatchInjector:
                 for each in there.values()
                 if each is not None and not CHAINS.has(each.owner, each.name, self._links)
             ]
-            if self._count and new:
-                self._links += CHAINS.put_on(new, is_anew=True)
+            if self.is_applied and new:
+                CHAINS.put_on(new, self._links, is_anew=True)
         gone = [f"{each.owner.__name__}.{each.name}" for each, now in there.items() if now is None]
         if gone:
             msg = f"{name} was executed anew, and is without {', '.join(gone)}"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import logging
 import sys
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
+from devicecore.migrate.blocks import Users, during_calls
 from devicecore.migrate.dispatched import Dispatched
 from devicecore.migrate.guard import Guard
-from devicecore.migrate.importing import watch_imports
+from devicecore.migrate.importing import Watch
 from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.judging import keeps
 from devicecore.migrate.keys import ANY_NUMBER, Keys
@@ -33,13 +33,13 @@ from devicecore.migrate.ufuncs import as_its_kind
 from devicecore.migrate.unmatched import unmatched
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
+from devicecore.scope.interrupts import always_left
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType, TracebackType
 
-    from devicecore.migrate.importing import Watch
     from devicecore.migrate.keys import Key, Segments
     from devicecore.migrate.plan import PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
@@ -102,7 +102,7 @@ class PipelineMigrator:
         self._injector = PatchInjector()
         self._consumers = PatchInjector()  # of functions that the plan does not name
         self._dispatched = Dispatched()
-        self._count = 0
+        self._users = Users()
         self._keys: Keys[Located] = Keys(())
         self._patched: set[Segments] = set()
         self._strategies: dict[Segments, Strategy] = {}
@@ -127,25 +127,39 @@ class PipelineMigrator:
             PlanError: A name of the plan means nothing, or more than one thing.
             TypeError: A function that it names cannot be replaced.
         """
-        self._import_strategies()
-        with self._lock:
-            if self._count == 0:
-                if config.load().migrates:
-                    self._patch_all()
-                else:
-                    _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
-            self._count += 1
+        self._activate(object())
         return self
 
     def deactivate(self) -> None:
-        """Put all functions back, once this was called as often as `activate`; then do nothing."""
+        """Put all functions back, once this was called as often as `activate`; then do nothing.
+
+        After an interrupt it puts back what is still replaced.
+        """
+        self._deactivate(None)
+
+    def _activate(self, user: object) -> None:
+        self._import_strategies()
+        try:
+            with self._lock:
+                self._users.add(user)  # from here on there is something to be put back
+                if len(self._users) == 1:
+                    if config.load().migrates:
+                        self._patch_all()
+                    else:
+                        _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
+        except BaseException:
+            if self._users.has(user):
+                self._deactivate(user)
+            raise
+
+    def _deactivate(self, user: object) -> None:
         with self._lock:
-            self._count = max(self._count - 1, 0)
-            if self._count == 0:
+            if len(self._users) <= 1:
                 self._unwatch()
                 self._consumers.restore_all()
                 self._injector.restore_all()
                 self._dispatched.forget_unused()
+            self._users.remove(user)
 
     def refresh(self) -> None:
         """Look again for names of the plan that were not there when they were last looked for."""
@@ -160,14 +174,40 @@ class PipelineMigrator:
         sites = [site for site in list(self._sites.values()) if site is not None]
         rows = [row for row in (site.tally.row() for site in sites) if row.calls]
         rows.sort(key=lambda row: row.device_s + row.host_s, reverse=True)
-        held = self._injector.held_elsewhere() if self._count else {}
+        held = self._injector.held_elsewhere() if len(self._users) else {}
         still_held = [f"{name}: {text}" for name, texts in held.items() for text in texts]
         return Report(rows, still_held, self._unmatched())
 
     def __enter__(self) -> Self:
         """Activate it; see `activate`."""
-        return self.activate()
+        user = self._users.begin_block()
+        try:
+            self._activate(user)
+        except BaseException:
+            self._end(user)
+            raise
+        return self
 
+    def entered_so_far(self) -> Any:
+        """Return what says which blocks of this thread it is active for; see `always_left`."""
+        return self._users.blocks()
+
+    def leave_after(self, entries: Any) -> None:
+        """Deactivate it for blocks that have begun since, and are over.
+
+        Args:
+            entries: What `entered_so_far` has returned.
+        """
+        for user in reversed(self._users.blocks()):
+            if user not in entries:
+                self._end(user)
+
+    def _end(self, user: object) -> None:
+        if self._users.has(user):
+            self._deactivate(user)
+        self._users.end_block(user)
+
+    @always_left
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -175,7 +215,9 @@ class PipelineMigrator:
         traceback: TracebackType | None,
     ) -> None:
         """Deactivate it; see `deactivate`."""
-        self.deactivate()
+        user = next(reversed(self._users.blocks()), None)
+        self._deactivate(user)
+        self._users.end_block(user)
 
     def __call__(self, function: Function) -> Function:
         """Return *function* with the plan active during each of its calls.
@@ -186,56 +228,22 @@ class PipelineMigrator:
         Raises:
             TypeError: It is an asynchronous generator function, which may never be closed.
         """
-        return cast("Function", self._decorated(function))
+        return cast("Function", during_calls(self, function))
 
     def _unmatched(self) -> list[str]:
-        if self._missing is None:
-            return []
-        return unmatched(self.plan, {key for _, key in list(self._sites)}, self._missing)
+        keys = {key for _, key in list(self._sites)}
+        return [] if self._missing is None else unmatched(self.plan, keys, self._missing)
 
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)
 
-    def _decorated(self, function: Any) -> Any:
-        if inspect.isasyncgenfunction(function):
-            msg = f"{function!r} is an asynchronous generator function; use a with block inside"
-            raise TypeError(msg)
-        if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def steps(*args: Any, **kwargs: Any) -> Any:
-                with self:
-                    return (yield from function(*args, **kwargs))
-
-            return steps
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def later(*args: Any, **kwargs: Any) -> Any:
-                with self:
-                    return await function(*args, **kwargs)
-
-            return later
-
-        @functools.wraps(function)
-        def at_once(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return at_once
-
     def _patch_all(self) -> None:
         # What was there when it was last active may have been imported anew since.
         self._injector, self._consumers, self._patched = PatchInjector(), PatchInjector(), set()
-        with ExitStack() as undo:
-            undo.callback(self._unwatch)
-            undo.callback(self._dispatched.forget_unused)
-            self._refresh()
-            self._consumers.apply_all()
-            undo.callback(self._consumers.restore_all)
-            self._injector.apply_all()
-            self._ask_for_pending()
-            undo.pop_all()
+        self._refresh()
+        self._consumers.apply_all()
+        self._injector.apply_all()
+        self._ask_for_pending()
 
     def _refresh(self) -> None:
         """Find what the plan names in what is imported now, and patch what is new."""
@@ -290,7 +298,8 @@ class PipelineMigrator:
         used = consumers.PACKAGES if self._records else frozenset[str]()
         wanted = self._pending | self.registry.modules_in_frames | used
         for name in wanted - self._watches.keys():
-            self._watches[name] = watch_imports(name, self._executed)
+            self._watches[name] = watch = Watch(name, self._executed)
+            watch.begin()
 
     def _ask_for_pending(self) -> None:
         """Look at modules that another thread had begun to import before we watched."""

@@ -36,16 +36,16 @@ __path__: list[str] = [_ENTRY]
 
 
 class _Kept:
-    """An original that is patched: its own address, what it said of it, how often it is patched."""
+    """An original that is patched: its own address, what it said of it, and who patches it."""
 
-    __slots__ = ("count", "home", "name", "original", "said")
+    __slots__ = ("home", "name", "original", "said", "users")
 
     def __init__(self, original: Any, home: str, name: str, said: str | None) -> None:
         self.original: Final = original
         self.home: Final = home
         self.name: Final = name
         self.said: Final = said
-        self.count = 0
+        self.users: list[object] = []
 
 
 class Originals:
@@ -61,12 +61,13 @@ class Originals:
         self._wrappers: WeakValueDictionary[int, FunctionType] = WeakValueDictionary()
         self._numbers = itertools.count(1)
 
-    def add(self, original: Any, module: str) -> None:
+    def add(self, original: Any, module: str, user: object) -> None:
         """Give *original* a second address, if pickle finds it by its own one.
 
         Args:
             original: A function that is about to be patched, or is patched already.
             module: The name of a module that it is in, for one that does not know its own.
+            user: Who patches it.
         """
         kept = self._kept.get(id(original))
         if kept is None:
@@ -79,22 +80,22 @@ class Originals:
             sys.path_importer_cache[_ENTRY] = _finder
             if not _tell(original, _second(home)) and own is None:
                 sys.modules.setdefault(_second(home), _StandIn(_second(home)))
-        kept.count += 1
+        kept.users.append(user)
 
-    def discard(self, original: Any) -> None:
-        """Take the second address away, once this was called as often as `add`."""
+    def discard(self, original: Any, user: object) -> None:
+        """Take the second address away, once nobody patches it any more; twice is once."""
         kept = self._kept.get(id(original))
         if kept is None:
             return
-        kept.count -= 1
-        if kept.count:
+        kept.users = [each for each in kept.users if each is not user]
+        if kept.users:
             return
-        del self._kept[id(original)]
         if getattr(original, "__module__", None) == _second(kept.home):
             _tell(original, kept.said)
-        if all(each.home != kept.home for each in self._kept.values()):
+        if all(each.home != kept.home for each in self._kept.values() if each is not kept):
             sys.modules.pop(_second(kept.home), None)
             globals().pop(_second(kept.home).removeprefix(_PREFIX), None)
+        del self._kept[id(original)]
 
     def address_of(self, original: Any) -> tuple[str, str] | None:
         """Return the module and the name that lead to *original* where it is not patched."""

@@ -21,7 +21,7 @@ class Place:
         ours: What we put there last; *before* as long as that is nothing.
     """
 
-    __slots__ = ("_namespace", "before", "name", "ours", "owner")
+    __slots__ = ("_namespace", "_next", "before", "name", "ours", "owner")
 
     def __init__(self, owner: Any, name: str) -> None:
         is_class = isinstance(owner, type)
@@ -33,6 +33,7 @@ class Place:
         self._namespace: Final[Any] = vars(owner) if is_class else namespace_of(owner)
         self.before: Any = self.now
         self.ours: Any = self.before
+        self._next: Any = self.before  # what an interrupt may have let us put there, or not
 
     @property
     def key(self) -> tuple[int, str]:
@@ -53,7 +54,8 @@ class Place:
     @property
     def is_ours(self) -> bool:
         """Whether nobody else has put anything there since we did."""
-        return self.now is self.ours
+        now = self.now
+        return now is self.ours or now is self._next
 
     @property
     def home(self) -> str:
@@ -106,13 +108,16 @@ class Place:
             ours = type(like)(function)
         elif self.is_in_class and not hasattr(type(like), "__get__"):
             ours = staticmethod(function)  # a C function, which becomes no method; ours would
-        self._write(ours)
-        self.ours = ours
+        self._put(ours)
 
     def put_back(self) -> None:
         """Put what was there before."""
-        self._write(self.before)
-        self.ours = self.before
+        self._put(self.before)
+
+    def _put(self, value: Any) -> None:
+        self._next = value
+        self._write(value)
+        self.ours = value
 
     def _write(self, value: Any) -> None:
         if self.is_in_class and value is ABSENT:

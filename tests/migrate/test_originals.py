@@ -102,7 +102,7 @@ def test_what_captured_a_c_function_before_is_pickled(dumps: Any, protocol: int)
     assert "cv2" not in vars(originals)
     assert pickle.loads(written)[1]["f"] is original
     assert original.__module__ is None
-    ORIGINALS.discard(original)  # a surplus one does nothing
+    ORIGINALS.discard(original, object())  # a surplus one does nothing
 
 
 def test_a_new_process_that_patches_nothing_loads_it() -> None:

@@ -1,0 +1,87 @@
+"""`Users`: who uses something that is there for as long as anybody uses it, in blocks or calls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+class Users:
+    """Who has begun to use something and has not ended, and in which ``with`` blocks.
+
+    A user is any object, and in the list before anything is done for it, so that after an interrupt
+    it is known for whom something is to be undone.
+    """
+
+    __slots__ = ("_blocks", "_users")
+
+    def __init__(self) -> None:
+        self._users: list[object] = []
+        self._blocks: list[tuple[int, object]] = []
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def add(self, user: object) -> None:
+        """Add a user."""
+        self._users.append(user)
+
+    def has(self, user: object) -> bool:
+        """Return whether *user* has not ended."""
+        return user in self._users
+
+    def remove(self, user: object) -> None:
+        """Remove *user*; another one, the last, if that was removed already."""
+        if self._users:
+            self._users.remove(user if user in self._users else self._users[-1])
+
+    # --- with blocks --------------------------------------------------------------------------
+
+    def begin_block(self) -> object:
+        """Return the user that a block of this thread is from now on."""
+        user = object()
+        self._blocks.append((get_ident(), user))
+        return user
+
+    def end_block(self, user: object) -> None:
+        """Forget a block."""
+        self._blocks[:] = [each for each in self._blocks if each[1] is not user]
+
+    def blocks(self) -> list[Any]:
+        """Return those of this thread, the innermost last."""
+        return [user for thread, user in list(self._blocks) if thread == get_ident()]
+
+
+def during_calls(context: AbstractContextManager[object], function: Any) -> Any:
+    """Return a function that runs inside of *context*; see `PipelineMigrator.__call__`."""
+    if inspect.isasyncgenfunction(function):
+        msg = f"{function!r} is an asynchronous generator function; use a with block inside"
+        raise TypeError(msg)
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def steps(*args: Any, **kwargs: Any) -> Any:
+            with context:
+                return (yield from function(*args, **kwargs))
+
+        return steps
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def later(*args: Any, **kwargs: Any) -> Any:
+            with context:
+                return await function(*args, **kwargs)
+
+        return later
+
+    @functools.wraps(function)
+    def at_once(*args: Any, **kwargs: Any) -> Any:
+        with context:
+            return function(*args, **kwargs)
+
+    return at_once
