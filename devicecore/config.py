@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from devicecore import cgroups
 from devicecore.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -110,12 +111,12 @@ def secrets() -> tuple[str, ...]:
 
 
 def effective_cpu_count() -> int:
-    """Return how many CPUs this process may really use: its affinity, cut by its cgroup's quota."""
+    """Return how many CPUs this process may really use: its affinity, cut by its quotas."""
     if sys.platform == "linux":
         allowed = len(os.sched_getaffinity(0))
     else:
         allowed = os.cpu_count() or 1
-    return max(1, math.ceil(min(allowed, _cgroup_quota())))
+    return max(1, math.ceil(min(allowed, cgroups.cpu_limit(_read))))
 
 
 def host_memory_bytes() -> int:
@@ -124,8 +125,7 @@ def host_memory_bytes() -> int:
         installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
-    limit = _read("/sys/fs/cgroup/memory.max")
-    return min(installed, int(limit)) if limit.isdigit() else installed
+    return int(min(installed, cgroups.memory_limit(_read)))
 
 
 def _cache_dir(chosen: str) -> Path | None:
@@ -182,19 +182,9 @@ def _seconds(text: str) -> float | None:
     return seconds
 
 
-def _cgroup_quota() -> float:
-    quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")  # cgroup 2
-    if not period:
-        quota = _read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-        period = _read("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
-    if quota.isdigit() and period.isdigit() and int(period):
-        return int(quota) / int(period)
-    return math.inf
-
-
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="ascii") as file:  # noqa: PTH123 - see `_cache_dir`
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - see `_cache_dir`
             return file.read().strip()
     except OSError:
         return ""

@@ -118,5 +118,90 @@ def test_the_memory_is_cut_by_the_control_group(monkeypatch: pytest.MonkeyPatch)
     assert config.host_memory_bytes() == installed
 
 
+V2 = "35 24 0:30 {root} {mount} rw - cgroup2 cgroup2 rw,nsdelegate"
+V1 = "36 32 0:31 {root} {mount}/{name} rw - cgroup cgroup rw,{controllers}"
+HALF, TWO, FIVE = "50000 100000", "200000 100000", "500000 100000"
+
+
+def v1_quota(folder: str, cpus: int) -> dict[str, str]:
+    return {f"{folder}/cpu.cfs_quota_us": f"{cpus}00000", f"{folder}/cpu.cfs_period_us": "100000"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux's")
+@pytest.mark.parametrize(
+    ("groups", "mounts", "files", "expected"),
+    [
+        ("0::/a/b", V2.format(root="/", mount="/cg"), {"/cg/a/b/cpu.max": TWO}, 2),
+        ("0::/a/b", V2.format(root="/", mount="/cg"), {"/cg/a/cpu.max": TWO}, 2),
+        ("0::/a/b/", V2.format(root="/", mount="/cg"), {"/cg/a/b/cpu.max": TWO}, 2),
+        (
+            "0::/a/b",
+            V2.format(root="/", mount="/cg"),
+            {"/cg/a/b/cpu.max": FIVE, "/cg/a/cpu.max": HALF, "/cg/cpu.max": TWO},
+            1,
+        ),
+        ("0::/a/b", V2.format(root="/", mount="/cg"), {"/cg/c/cpu.max": TWO}, 8),
+        ("0::/lxc/x/in", V2.format(root="/lxc/x", mount="/cg"), {"/cg/in/cpu.max": TWO}, 2),
+        ("0::/lxc/xy", V2.format(root="/lxc/x", mount="/cg"), {"/cg/cpu.max": TWO}, 2),
+        ("0::/../../other", V2.format(root="/", mount="/cg"), {"/cg/cpu.max": TWO}, 2),
+        ("0::/a", V2.format(root="/", mount="/c\\040g"), {"/c g/a/cpu.max": TWO}, 2),
+        (
+            "4:cpu,cpuacct:/slurm/job/step\n0::/",
+            V1.format(root="/", mount="/cg", name="cpu,cpuacct", controllers="cpu,cpuacct"),
+            v1_quota("/cg/cpu,cpuacct/slurm/job", 3) | v1_quota("/cg/cpu,cpuacct", 6),
+            3,
+        ),
+        (
+            "4:cpuacct:/a\n3:cpu:/b",
+            V1.format(root="/", mount="/cg", name="cpuacct", controllers="cpuacct")
+            + "\n"
+            + V1.format(root="/", mount="/cg", name="cpu", controllers="cpu"),
+            v1_quota("/cg/cpuacct/a", 1) | v1_quota("/cg/cpu/b", 4),
+            4,
+        ),
+        ("0::/a/b", "", {"/sys/fs/cgroup/a/cpu.max": TWO}, 2),
+        ("garbage", "garbage - \n - cgroup2\n", {}, 8),
+    ],
+)
+def test_the_smallest_quota_of_all_groups_around_counts(
+    groups: str,
+    mounts: str,
+    files: dict[str, str],
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    proc = {"/proc/self/cgroup": groups, "/proc/self/mountinfo": mounts}
+    fake_files(monkeypatch, proc | files)
+    assert config.effective_cpu_count() == expected
+
+
+@pytest.mark.parametrize(
+    ("groups", "mounts", "files"),
+    [
+        (
+            "0::/user.slice/app",
+            V2.format(root="/", mount="/cg"),
+            {"/cg/user.slice/app/memory.max": "max", "/cg/user.slice/memory.max": "1048576"},
+        ),
+        (
+            "7:memory:/lxc/a",
+            V1.format(root="/", mount="/cg", name="memory", controllers="memory"),
+            {
+                "/cg/memory/lxc/a/memory.limit_in_bytes": "9223372036854771712",
+                "/cg/memory/lxc/memory.limit_in_bytes": "1048576",
+            },
+        ),
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_the_smallest_memory_of_all_groups_around_counts(
+    groups: str, mounts: str, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proc = {"/proc/self/cgroup": groups, "/proc/self/mountinfo": mounts}
+    fake_files(monkeypatch, proc | files)
+    assert config.host_memory_bytes() == 2**20
+
+
 def test_this_machine_has_a_cpu() -> None:
     assert 1 <= config.effective_cpu_count() <= (os.cpu_count() or math.inf)
