@@ -41,6 +41,11 @@ class Environment:
         return dtype not in _NEWER_TYPES or self.version >= (5, 0)
 
     @property
+    def most_channels(self) -> int:
+        """How many channels OpenCV takes; an array with more is a volume to it."""
+        return 128 if self.version >= (5, 0) else 512
+
+    @property
     def has_float_products(self) -> bool:
         """Whether products, quotients and weighted sums are those of OpenCV 5; 4 rounds others."""
         return self.version >= (5, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import cv2
+import numpy as np
 
 from devicecore.cv import catalog
 from devicecore.kernels import Kernel, default_kernels
@@ -73,13 +74,39 @@ def _without_device(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _foreign(value: Any) -> str:
+    """Return the type of an array among arguments that is none of numpy's, or nothing."""
+    if isinstance(value, (list, tuple)):
+        return next(filter(None, map(_foreign, value)), "")
+    if isinstance(value, (np.ndarray, np.generic)) or not hasattr(type(value), "__dlpack__"):
+        return ""
+    return f"{type(value).__module__}.{type(value).__name__}"
+
+
+def _supports(_device: object, /, *args: Any, **kwargs: Any) -> bool:
+    return not any(map(_foreign, (*args, *kwargs.values())))
+
+
+def _why_not(_device: object, /, *args: Any, **kwargs: Any) -> str:
+    named = {f"argument {place}": value for place, value in enumerate(args, 1)} | kwargs
+    found = {name: kind for name, value in named.items() if (kind := _foreign(value))}
+    return ", ".join(f"{name} is a {kind}, which cv2 does not take" for name, kind in found.items())
+
+
 def _register() -> dict[str, Kernel]:
     found = {}
     for name in sorted({*catalog.TORCH, *catalog.HOST, *_PURE, *_DRAWING}):
         run = _without_device(_originals[name])
         for label in ("", "native"):
             found[name] = Kernel(
-                f"cv2.{name}", run, device_type="CPU", label=label, pure=name not in _DRAWING
+                f"cv2.{name}",
+                run,
+                device_type="CPU",
+                label=label,
+                pure=name not in _DRAWING,
+                # Who asks for cv2 itself gets its own words.
+                supports=None if label else _supports,
+                why_not=_why_not,
             )
             default_kernels().register(found[name])
     return found

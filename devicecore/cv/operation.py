@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from inspect import signature
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import Factory, field, frozen
 
-from devicecore.cv.arguments import is_number
 from devicecore.cv.catalog import NOT_IN_PLACE, OUTPUTS
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
 from devicecore.cv.image import Image, Place, any_overlap, image_of, place_of
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
+from devicecore.cv.refusals import why_not_a_number, why_not_an_image, why_refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from devicecore.cv.plan import Plan
     from devicecore.device import Device
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # A plan is kept for each kind of call; with more kinds than this, all are made anew.
 _MOST_PLANS = 1024
 _UNKNOWN = object()
+# Of those, whose arguments are tried where a call is refused.
+_MOST_EXAMPLES = 200
 # Annotations of parameters that are single numbers.
 _NUMBERS = frozenset({"bool", "float", "int"})
 # Of an image or of a batch.
@@ -63,6 +66,7 @@ class Operation:
         init=False, repr=False, default=Factory(lambda self: self._find_outputs(), True)
     )
     _plans: dict[Any, Plan | None] = field(init=False, factory=dict, repr=False)
+    _reasons: dict[Any, str] = field(init=False, factory=dict, repr=False)
 
     def _find_places(self) -> tuple[tuple[int, str], ...]:
         return tuple((self.parameters.index(name), name) for name in self.images)
@@ -130,16 +134,6 @@ class Operation:
         """
         return self._plan(args, kwargs, missing_types(device))
 
-    def why_not(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device | None = None
-    ) -> str:
-        """Return why there is no plan for a call, as far as that is known."""
-        missing = missing_types(device)
-        for dtype in sorted(missing):
-            if self._plan(args, kwargs, missing - {dtype}) is not None:
-                return f"it needs {dtype} for these arguments, and the device has none"
-        return "it does not support these arguments"
-
     def _plan(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], missing: frozenset[str]
     ) -> Plan | None:
@@ -169,45 +163,102 @@ class Operation:
             name = self.parameters[index]
             if name in self.images:  # of several, OpenCV writes one after the other
                 if isinstance(given, (list, tuple)) and any_overlap(images, len(given)):
-                    raise ValueError(given)
+                    msg = f"{name} overlaps with other images"
+                    raise ValueError(msg)
             elif index < len(args):
-                args[index] = self._checked(given, images)
+                args[index] = self._checked(name, given, images)
             else:
-                kwargs[name] = self._checked(given, images)
+                kwargs[name] = self._checked(name, given, images)
 
-    def _checked(self, given: Any, images: Sequence[Any]) -> Place:
+    def _checked(self, name: str, given: Any, images: Sequence[Any]) -> Place:
         """Return what is known of a place for the result.
 
         Raises:
             ValueError: It is for OpenCV to judge.
         """
         if not getattr(given, "ndim", 0):
-            raise ValueError(given)
-        place = place_of(given, images)
+            msg = f"{name} is of type {type(given).__name__}"
+            raise ValueError(msg)
+        try:
+            place = place_of(given, images)
+        except ValueError as error:
+            msg = f"{name}: {error}"
+            raise ValueError(msg) from None
         if place.is_operand and self.name in NOT_IN_PLACE:
-            raise ValueError(given)
+            msg = f"{name} is an operand"
+            raise ValueError(msg)
         return place
 
     def _made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
-        if (
-            environment().is_inexact
-        ):  # OpenCV then takes variants of Intel's IPP that it does not list
+        if self._why_no_plan(args, kwargs):
             return None
-        # Of empty images, and of calls that make no sense, OpenCV has its own words.
-        images = _images_among([*args, *kwargs.values()])
-        if not all(map(_can_be_computed, images)):
-            return None
-        if not _is_of_images(args[0] if args else kwargs.get(self.images[0])):
-            return None
-        numbers = [*zip(self.parameters, args, strict=False), *kwargs.items()]
-        kinds = self._numbers
-        if not all(is_number(value, kinds[name]) for name, value in numbers if name in kinds):
-            return None
+        found = self._planned(args, kwargs)
+        return in_parts(found) if found is not None and self.label == "triton" else found
+
+    def _planned(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         try:
-            found = self.planner(*args, **kwargs)
+            return self.planner(*args, **kwargs)
         except (TypeError, ValueError, ArithmeticError):
             return None
-        return in_parts(found) if found is not None and self.label == "triton" else found
+
+    def _why_no_plan(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """Return why the planner is not asked, or nothing."""
+        if environment().is_inexact:
+            return "IPP may give values here that are not OpenCV's (cv2.ipp.useIPP_NotExact)"
+        named = dict(zip(self.parameters, args, strict=False)) | dict(kwargs)
+        # Of empty images, and of calls that make no sense, OpenCV has its own words.
+        for name, value in named.items():
+            if reason := why_not_an_image(name, value):
+                return reason
+        first = self.parameters.index(self.images[0])
+        if not _is_of_images(args[0] if args else kwargs.get(self.images[0])):
+            return f"{self.parameters[0 if args else first]} is no array with two or three axes"
+        for name, kind in self._numbers.items():
+            if name in named and (reason := why_not_a_number(name, named[name], kind)):
+                return reason
+        return ""
+
+    def why_not(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device | None = None
+    ) -> str:
+        """Return why `plan` has none for a call: the argument, the type or the flag."""
+        missing = missing_types(device)
+        for dtype in sorted(missing):
+            if self._plan(args, kwargs, missing - {dtype}) is not None:
+                return f"it needs {dtype} for these arguments, and the device has none"
+        positional, named = self.replaced(args, kwargs, lambda value: _image(value, missing))
+        try:
+            self._place(positional, named, self.images_in(args, kwargs))
+        except ValueError as error:
+            return str(error)
+        try:
+            key = (*map(kind_of, positional), *map(kind_of, named.items()), environment())
+            known = self._reasons.get(key)
+        except TypeError:  # something that cannot be a key
+            return self._reason(positional, named)
+        if known is None:
+            known = self._reason(positional, named)
+            if len(self._reasons) >= _MOST_PLANS:
+                self._reasons.clear()
+            self._reasons[key] = known
+        return known
+
+    def _reason(self, positional: Sequence[Any], named: Mapping[str, Any]) -> str:
+        if reason := self._why_no_plan(positional, named):
+            return reason
+        if len(positional) > len(self.parameters):
+            return f"there are {len(positional)} arguments, and {len(self.parameters)} parameters"
+        arguments = dict(zip(self.parameters, positional, strict=False)) | dict(named)
+        return why_refused(
+            arguments, lambda changed: self._planned((), changed) is None, self._known_arguments()
+        )
+
+    def _known_arguments(self) -> Iterator[dict[str, Any]]:
+        for args, kwargs in islice(self.examples(), _MOST_EXAMPLES):
+            positional, named = self.replaced(
+                args, kwargs, lambda value: _image(value, frozenset())
+            )
+            yield dict(zip(self.parameters, positional, strict=False)) | named
 
     def run(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
         """Compute a call whose images are tensors on one device; this is what kernels do."""
@@ -225,23 +276,18 @@ class Operation:
             return False
         return self.plan(args, kwargs, _device) is not None
 
+    def why_not_on(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> str:
+        """Return why `supports` says no."""
+        images = self.images_in(args, kwargs)
+        arrays = [each for each in images if isinstance(each, np.ndarray)]
+        if arrays or not images:
+            return f"{self.images[0]} is no tensor, and kernels of {self.label} read tensors only"
+        return self.why_not(args, kwargs, _device)
+
     def exactness(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
         """Return what is promised of a call."""
         plan = self.plan(args, kwargs, _device)
         return None if plan is None else plan.promise
-
-
-def _images_among(values: Sequence[Any]) -> list[Image]:
-    """Return the images among arguments, also those in lists."""
-    found = [each for each in values if isinstance(each, Image)]
-    lists = [each for each in values if isinstance(each, (list, tuple))]
-    return found + [image for each in lists for image in _images_among(each)]
-
-
-def _can_be_computed(image: Image) -> bool:
-    """Return whether there are pixels, of a type that OpenCV and the device have."""
-    is_known = environment().knows(image.dtype) and not image.lacks(image.dtype)
-    return image.pixels > 0 and is_known
 
 
 def _is_of_images(value: Any) -> bool:

@@ -32,6 +32,9 @@ def kernel_for(name: str, label: str, device_type: str | None, *, needs_label: b
     def supports(device: Any, /, *args: Any, **kwargs: Any) -> bool:
         return operation().supports(device, *args, **kwargs)
 
+    def why_not(device: Any, /, *args: Any, **kwargs: Any) -> str:
+        return operation().why_not_on(device, *args, **kwargs)
+
     def exactness(device: Any, /, *args: Any, **kwargs: Any) -> Any:
         return operation().exactness(device, *args, **kwargs)
 
@@ -43,6 +46,7 @@ def kernel_for(name: str, label: str, device_type: str | None, *, needs_label: b
         label=label if needs_label else "",
         supports=supports,
         exactness=exactness,
+        why_not=why_not,
     )
 
 

@@ -58,6 +58,7 @@ class Kernel:
         thread_safe: Whether calls may overlap on one device.
         stateful: Whether it keeps state between calls; one instance is kept for each session.
         reads_host: Whether it reads host memory although its device has memory of its own.
+        why_not: ``why_not(device, *args, **kwargs)``: which argument *supports* refuses.
     """
 
     op: str
@@ -72,6 +73,7 @@ class Kernel:
     thread_safe: bool = True
     stateful: bool = False
     reads_host: bool = False
+    why_not: Callable[..., str] | None = field(default=None, repr=False)
 
     @property
     def title(self) -> str:
@@ -96,7 +98,8 @@ class Kernel:
     def refusal(self, device: KernelHost, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Return why it does not take these arguments, or an empty string."""
         if self.supports is not None and not self.supports(device, *args, **kwargs):
-            return "it does not support these arguments"
+            reason = self.why_not(device, *args, **kwargs) if self.why_not is not None else ""
+            return reason or "it does not support these arguments"
         if callable(self.exactness) and not self.label:
             promised = self.exactness(device, *args, **kwargs)
             if promised != "exact":
