@@ -19,6 +19,7 @@ from attrs import define, field
 
 from devicecore.fork import rearm_after_fork
 from devicecore.optional import require
+from devicecore.ort.inherited_stderr import pass_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,8 +137,7 @@ class _Descriptor:
             if self.users == 0 and self.file is not None:
                 _flush()
                 os.dup2(self.saved, 2)
-                os.close(self.saved)
-                self.file.close()
+                pass_on(self.file, self.saved)
                 self.file = None
 
     @contextmanager

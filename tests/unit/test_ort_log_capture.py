@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -181,3 +182,49 @@ def test_a_program_without_a_console_opens_sessions(what: str) -> None:
         check=True,
     )
     assert told.stdout == "live"
+
+
+CHILD = """
+import subprocess, sys, multiprocessing
+from devicecore.ort.log_capture import captured_log
+code = "import sys; sys.stdin.read(); print('the child speaks', file=sys.stderr, flush=True)"
+def speak(pipe):
+    pipe.recv()
+    print("the child speaks", file=sys.stderr, flush=True)
+if __name__ == "__main__":
+    with captured_log(native=True):
+        if sys.argv[1] == "subprocess":
+            child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+        else:
+            context = multiprocessing.get_context(sys.argv[1])
+            ours, theirs = context.Pipe()
+            child = context.Process(target=speak, args=(theirs,))
+            child.start()
+    if sys.argv[1] == "subprocess":
+        child.communicate(b"")
+    else:
+        ours.send("now")
+        child.join()
+    import threading
+    for thread in threading.enumerate():
+        if thread.name == "devicecore-stderr" and sys.argv[1] != "spawn":
+            thread.join(30)
+        elif thread.name == "devicecore-stderr":
+            thread.join(1)  # multiprocessing's own helper lives as long as this process
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who holds a file")
+@pytest.mark.parametrize("start", ["subprocess", "spawn", "fork"])
+def test_a_child_started_meanwhile_keeps_its_stderr(start: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(CHILD)
+    done = subprocess.run(
+        [sys.executable, script, start],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+    )
+    assert done.stderr.count("the child speaks") == 1
