@@ -13,11 +13,13 @@ from devicecore.onnx.arguments import (
 from devicecore.optional import require
 from devicecore.ort.creation import add_provider, new_options, thread_limit
 from devicecore.ort.dialects import Preferences
+from devicecore.ort.engines import engine_folder
 from devicecore.ort.known_options import check_session_options
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from devicecore.device import Device
     from devicecore.names import DeviceName
@@ -30,6 +32,7 @@ def session_options(
     precision: Precision = "f32",
     threads: int | None = None,
     session_options: Mapping[str, object] | None = None,
+    model: bytes | str | Path | None = None,
 ) -> Any:
     """Return ONNX Runtime's ``SessionOptions`` for sessions on *device*.
 
@@ -42,16 +45,19 @@ def session_options(
         precision: See `OnnxModel`.
         threads: See `OnnxModel`.
         session_options: See `OnnxModel`.
+        model: The file, or the bytes, that the session will open: what the provider compiles of it
+            is kept in a folder of its own in the cache. Without it nothing is kept.
 
     Raises:
         ValueError: *precision* or *threads* is none, or an option has no such value.
-        ModelError: ONNX Runtime would ignore one of *session_options*.
+        ModelError: ONNX Runtime would ignore one of *session_options*; *model* cannot be read.
+        EngineCacheError: The folder for engines cannot be used.
         NotLiveError: The device does not work for ONNX Runtime.
         UnknownDeviceError: There is no such device.
         InvalidDeviceNameError: *device* is no device name.
         MissingDependencyError: ONNX Runtime is not installed.
     """
-    wanted = Preferences(checked_precision(precision), "", thread_limit(checked_threads(threads)))
+    precision, limit = checked_precision(precision), thread_limit(checked_threads(threads))
     entries = checked_session_options(session_options)
     ort = require("onnxruntime", extra="onnx")
     found = default_runtime().device(device, "onnx")
@@ -59,5 +65,9 @@ def session_options(
         raise NotLiveError(found.name, "absent", "ONNX Runtime has no provider for it")
     check_session_options("for a session", found.session, entries)
     options = new_options(ort, threads, entries)
-    add_provider(ort, options, found.session, wanted)
+    engines = ""
+    if model is not None:
+        hardware = f"{found.device_type} {found.attributes.description}"
+        engines = engine_folder(model, found.session, hardware, precision)
+    add_provider(ort, options, found.session, Preferences(precision, engines, limit))
     return options

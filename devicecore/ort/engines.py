@@ -29,6 +29,7 @@ from devicecore.ort.spec import CPU_PROVIDER
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from devicecore.ort.dialects import Precision
     from devicecore.ort.engine_cache import Entry
     from devicecore.ort.session import OpenedSession
     from devicecore.ort.spec import SessionSpec
@@ -58,7 +59,9 @@ def keeps_engines(spec: SessionSpec, policy: CachePolicy) -> bool:
     return not named and "CACHE_DIR" not in spec.options.get("load_config", "")
 
 
-def engine_folder(model: bytes | str | Path, spec: SessionSpec, device: str) -> str:
+def engine_folder(
+    model: bytes | str | Path, spec: SessionSpec, device: str, precision: Precision = "f32"
+) -> str:
     """Return the folder for the engines of *model* in a session that a program opens itself.
 
     Empty where the provider keeps none, or keeps them in a folder that *spec* names. A folder
@@ -71,7 +74,8 @@ def engine_folder(model: bytes | str | Path, spec: SessionSpec, device: str) -> 
     if not keeps_engines(spec, "engines"):
         return ""
     source = model if isinstance(model, bytes) else str(model)
-    recipe = Recipe(source, described(model), spec, entries={"opened by": "the program"})
+    entries = {"opened by": "the program"}
+    recipe = Recipe(source, described(model), spec, precision, entries=entries)
     with EngineCache().entry(_key(recipe, model_digest(model), device)) as entry:
         entry.is_sealed = False  # the provider writes into it only later
         return str(entry.folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,15 @@ import pytest
 
 from devicecore import Device, default_ledger, get_providers
 from devicecore.errors import EngineCacheError, ModelError
+from devicecore.onnx import session_options
 from devicecore.ort import SessionSpec
 from devicecore.ort.tiny_model import tiny_model
 from devicecore.resolution import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from devicecore.ort.dialects import Preferences
 
 FOLDERS = {
     "TensorrtExecutionProvider": ("trt_engine_cache_path", "trt_timing_cache_path"),
@@ -108,3 +112,29 @@ def test_a_cache_that_cannot_be_used_is_in_the_ledger(
 def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         get_providers(device_of("CoreMLExecutionProvider"), model=tmp_path / "none.onnx")
+
+
+@pytest.mark.parametrize("provider", [*FOLDERS, "CUDAExecutionProvider"])
+def test_session_options_keep_engines_in_the_same_way(
+    monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    seen: list[str] = []
+
+    def add(_ort: object, _options: object, _spec: object, wanted: Preferences) -> None:
+        seen.append(wanted.engines)
+
+    module = import_module("devicecore.onnx.session_options")  # the function has its name
+    monkeypatch.setattr(module, "add_provider", add)
+    device = device_of(provider)
+    session_options(device)
+    session_options(device, model=tiny_model())
+    session_options(device, model=tiny_model())
+    session_options(device, model=tiny_model(), precision="default")
+    without, first, again, other = seen
+    assert without == ""
+    assert first == again
+    if provider in FOLDERS:
+        assert Path(first).is_dir()
+        assert other not in {"", first}  # engines of one precision are not for another
+    else:
+        assert first == other == ""
