@@ -6,18 +6,15 @@ _WITHOUT_INDEX = frozenset({"cpu", "meta"})
 
 
 def canonical_torch_device(text: str) -> str:
-    """Return torch's name *text* of a device as the tensors on it say it.
+    """Return torch's name *text* of a device with its index, as the tensors on it say it.
 
-    The host has no index there, every other device has one: ``"mps:0"`` where programs write
-    ``"mps"``.
+    Programs write ``"mps"`` where tensors say ``"mps:0"``; the host has no index.
 
     Examples:
         >>> canonical_torch_device("mps"), canonical_torch_device("cuda:1")
         ('mps:0', 'cuda:1')
-        >>> canonical_torch_device("cpu:0")
+        >>> canonical_torch_device("cpu")
         'cpu'
     """
-    kind, _, index = text.partition(":")
-    if not kind or kind in _WITHOUT_INDEX:
-        return kind
-    return f"{kind}:{index or 0}"
+    is_whole = not text or ":" in text or text in _WITHOUT_INDEX
+    return text if is_whole else f"{text}:0"
