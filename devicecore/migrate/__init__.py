@@ -2,12 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
+from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.migrator import PipelineMigrator
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.processors import EnsureTensor, KeepOnDevice, PassThrough, SwapArgs, ToNumpy
 from devicecore.migrate.registry import StrategyRegistry
 from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MigrationStrategy, MoveInputStrategy
+from devicecore.migrate.tracker import SparseContextTracker
+from devicecore.migrate.wrapper import UniversalWrapper
 
 if TYPE_CHECKING:
     from devicecore.migrate.lifted.loader import DeviceLoader
@@ -30,9 +33,12 @@ __all__ = [
     "MoveInputStrategy",
     "OptimizationPlan",
     "PassThrough",
+    "PatchInjector",
     "PipelineMigrator",
+    "SparseContextTracker",
     "StrategyRegistry",
     "SwapArgs",
     "ToNumpy",
+    "UniversalWrapper",
     "default_strategies",
 ]

@@ -186,7 +186,7 @@ class PatchInjector:
         return self
 
     def entered_so_far(self) -> Any:
-        """Return what says which blocks of this thread it is applied for; see `always_left`."""
+        """Return what says which blocks of this thread it is applied for; for an interrupt."""
         return self._users.blocks()
 
     def leave_after(self, entries: Any) -> None:

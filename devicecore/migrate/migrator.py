@@ -189,7 +189,7 @@ class PipelineMigrator:
         return self
 
     def entered_so_far(self) -> Any:
-        """Return what says which blocks of this thread it is active for; see `always_left`."""
+        """Return what says which blocks of this thread it is active for; for an interrupt."""
         return self._users.blocks()
 
     def leave_after(self, entries: Any) -> None:

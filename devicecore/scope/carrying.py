@@ -41,12 +41,12 @@ class _Together:
             raise
 
     def entered_so_far(self) -> Any:
-        """Return what says which scopes are open in this thread; see `interrupts.Leavable`."""
+        """Return what says which scopes are open in this thread, for an interrupt."""
         scopes = here.scopes
         return scopes, (scopes.frames[-1] if scopes.frames else None)
 
     def leave_after(self, entries: Any) -> None:
-        """Leave those that were entered since; see `interrupts.Leavable`.
+        """Leave those that were entered since, and an interrupt kept open.
 
         Args:
             entries: What `entered_so_far` has returned.

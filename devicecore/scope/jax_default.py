@@ -62,7 +62,7 @@ class JaxDefault(Adapter):
     def _devices(self, name: DeviceName) -> Any:
         try:
             return self._jax.local_devices(backend=(name.device_type or "").lower())
-        except RuntimeError:  # it has no such backend
+        except (RuntimeError, AssertionError):  # it has no such backend, or none at all
             return []
 
     def knows(self, name: DeviceName) -> bool:

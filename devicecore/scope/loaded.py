@@ -6,7 +6,7 @@ import sys
 import threading
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
@@ -26,6 +26,15 @@ _ADAPTERS = {
     "jax": ("jax_default:JaxDefault",),
     "tensorflow": ("tensorflow_default:TensorFlowDefault",),
     "paddle": ("paddle_default:PaddleDefault",),
+}
+
+# What each has, of all that it may be called: a program's own module may have the same name.
+_HAS = {
+    "torch": ("Tensor", "device", "_C._len_torch_function_stack"),
+    "cupy": ("ndarray", "cuda.runtime"),
+    "jax": ("Array", "default_device", "local_devices", "config.update"),
+    "tensorflow": ("Tensor", "device", "inside_function", "config.list_logical_devices"),
+    "paddle": ("Tensor", "device.get_device", "device.set_device"),
 }
 
 FRAMEWORKS: frozenset[str] = frozenset(_ADAPTERS)
@@ -50,7 +59,7 @@ class _Loaded:
                 return
             made: list[Adapter] = []
             try:
-                for text in _ADAPTERS[name]:
+                for text in _ADAPTERS[name] if _is_framework(name, module) else ():
                     home, _, kind = text.partition(":")
                     made.append(getattr(import_module(f"devicecore.scope.{home}"), kind)(module))
             except Exception as error:  # noqa: BLE001 - a broken framework breaks no scope
@@ -65,6 +74,7 @@ class _Loaded:
 
 
 _loaded = _Loaded()
+_ABSENT: Final = object()
 
 
 def adapters() -> tuple[Adapter, ...]:
@@ -86,6 +96,17 @@ def adapters() -> tuple[Adapter, ...]:
                 counted = -1  # so that the next one looks again
         _loaded.counted = counted
     return _loaded.adapters
+
+
+def _is_framework(name: str, module: Any) -> bool:
+    """Return whether a module is the framework, and not the program's own one of that name."""
+    for path in _HAS[name]:
+        found = module
+        for part in path.split("."):
+            found = getattr(found, part, _ABSENT)
+        if found is _ABSENT:
+            return False
+    return True
 
 
 def _is_whole(module: Any) -> bool:

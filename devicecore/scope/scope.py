@@ -130,12 +130,12 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         return device
 
     def entered_so_far(self) -> Any:
-        """Return what says which scopes are open in this thread; see `interrupts.Leavable`."""
+        """Return what says which scopes are open in this thread, for an interrupt."""
         scopes = here.scopes
         return scopes, (scopes.frames[-1] if scopes.frames else None)
 
     def leave_after(self, entries: Any) -> None:
-        """Leave this scope if it was entered since; see `interrupts.Leavable`.
+        """Leave this scope if it was entered since, and an interrupt kept it open.
 
         Args:
             entries: What `entered_so_far` has returned.

@@ -51,7 +51,7 @@ class Step:
         return self._scope.entered_so_far()
 
     def leave_after(self, entries: Any) -> None:
-        """Leave the scope if it was entered since; see `interrupts.Leavable`."""
+        """Leave the scope if it was entered since, and an interrupt kept it open."""
         self._scope.leave_after(entries)
 
     @always_left

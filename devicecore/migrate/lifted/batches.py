@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from devicecore.migrate.lazy.nodes import Node
     from devicecore.migrate.plan import OptimizationPlan
 
+# After so many faults one after the other, no more batches are tried.
+_MOST_FAULTS = 3
+
 
 class Batches:
     """Computes batches on a device or, where it cannot, by the original functions.
@@ -50,6 +53,8 @@ class Batches:
         self._accept: Exactness = loosest(plan).accept
         self._count = 0
         self._off = ""
+        self._faults = 0
+        self._is_dead = False
 
     def computed(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
         """Return values as tensors.
@@ -62,33 +67,49 @@ class Batches:
             RefusedCallError: The device cannot, or its result was wrong, and that is an error.
         """
         start = time.perf_counter()
-        reason = self._off or self._device.gone
-        if not reason:
-            try:
-                found = _on_device(
-                    self._device, frames, together=together, is_strict=self._is_strict
-                )
-            except Exception as error:  # of a framework: whatever it is, the originals can
-                if self._is_strict:
-                    raise
-                if isinstance(error, OutOfMemoryError):
-                    free_caches(error)
-                reason = f"{type(error).__name__}: {error}"
-            else:
-                self._count += 1
-                is_due = self._verify and self._count % self._verify == 0
-                if not is_due or self._is_right(frames, found, together=together):
-                    moved = 0 if self._device.reads_host_memory else _given(frames)
-                    self.tally.migrated(time.perf_counter() - start, moved)
-                    return found
-                reason = self._off
+        found, reason, is_fault = self._tried(frames, together=together)
+        if found is not None:
+            moved = 0 if self._device.reads_host_memory else _given(frames)
+            self.tally.migrated(time.perf_counter() - start, moved)
+            return found
         if self._is_strict:
             raise RefusedCallError("DeviceLoader", self._device.name, {"the migrator": reason})
         reason = self.tally.bounded(reason)
         default_ledger().record("DeviceLoader", self._device.name, host_cpu().name, reason)
         found = self._on_host(frames, together=together)
         self.tally.fell_back(time.perf_counter() - start, reason)
+        if is_fault:  # only now: no device is to blame for what the originals refuse too
+            self._failed(reason)
         return found
+
+    def _tried(
+        self, frames: Sequence[Sequence[Node]], *, together: bool
+    ) -> tuple[list[torch.Tensor] | None, str, bool]:
+        """Return what the device computes; else None, why it does not, and if that is a fault."""
+        reason = self._off or self._device.gone
+        if reason:
+            return None, reason, False
+        try:
+            found = _on_device(self._device, frames, together=together, is_strict=self._is_strict)
+        except Exception as error:  # of a framework: whatever it is, the originals can
+            if self._is_strict:
+                raise
+            if isinstance(error, OutOfMemoryError):
+                free_caches(error)
+            is_fault = not isinstance(error, RefusedCallError)
+            return None, f"{type(error).__name__}: {error}", is_fault
+        self._faults = 0
+        self._count += 1
+        is_due = self._verify and self._count % self._verify == 0
+        if is_due and not self._is_right(frames, found, together=together):
+            return None, self._off, False
+        return found, "", False
+
+    def _failed(self, reason: str) -> None:
+        """Count a fault, and try no more batches after several in a row."""
+        self._faults += 1
+        if self._faults >= _MOST_FAULTS:
+            self._off = f"switched off after {self._faults} faults, the last one: {reason}"
 
     def _is_right(
         self, frames: Sequence[Sequence[Node]], found: list[torch.Tensor], *, together: bool
@@ -104,9 +125,18 @@ class Batches:
     def _on_host(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
         """Return what the originals compute, on the device if that takes it."""
         found = _by_originals(frames, together=together)
-        if self._device.gone or self._device.torch_device is None:
+        if self._is_dead or self._device.gone or self._device.torch_device is None:
             return found
-        return [each.to(self._device.torch_device) for each in found]
+        try:
+            return [each.to(self._device.torch_device) for each in found]
+        except Exception as error:
+            if self._is_strict:
+                raise
+            # Whatever it is, the program can go on with what is on the host.
+            self._is_dead = True
+            reason = f"{type(error).__name__}: {error}"
+            default_ledger().record("DeviceLoader", self._device.name, host_cpu().name, reason)
+            return found
 
 
 def _on_device(

@@ -302,6 +302,25 @@ def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         list(DeviceLoader(dataset, PLAN, batch_size=3, strict=True))
 
 
+def test_a_device_that_fails_each_time_is_not_tried_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+
+    def fail(*_: Any, **__: Any) -> Any:
+        tried.append(1)
+        raise RuntimeError
+
+    dataset = pictures.Pictures()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=1))
+    monkeypatch.setattr(executing, "computed_together", fail)
+    loader = DeviceLoader(dataset, PLAN, batch_size=1)
+    same(list(loader), expected)
+    same(list(loader), expected)
+    assert len(tried) == 3
+    assert any("switched off after 3 faults" in each for each in loader.report().rows[0].reasons)
+
+
 def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = executing.computed_together
 
