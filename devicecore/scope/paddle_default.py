@@ -64,9 +64,11 @@ class PaddleDefault(Adapter):
 
     def _kind(self, name: DeviceName) -> str | None:
         """Return what Paddle calls the type, which counts case; None if it has no such type."""
-        device_type = name.device_type or ""
+        device_type, device = name.device_type or "", self._paddle.device
         if device_type in _TYPES:
             return "gpu" if self._paddle.device.is_compiled_with_cuda() else None
+        if device_type == "XPU" and getattr(device, "is_compiled_with_xpu", bool)():
+            return "xpu"  # of such a build these are Kunlun's, and not Intel's
         for custom in self._paddle.device.get_all_custom_device_type() or ():
             if custom.casefold() == device_type.casefold():
                 return str(custom)
@@ -75,10 +77,12 @@ class PaddleDefault(Adapter):
     def _count(self, kind: str) -> int:
         if kind == "gpu":
             return int(self._paddle.device.cuda.device_count())
+        if kind == "xpu":
+            return int(self._paddle.base.core.get_xpu_device_count())
         return int(self._paddle.base.core.get_custom_device_count(kind))
 
     def knows(self, name: DeviceName) -> bool:
-        """Return whether Paddle has a custom device of that name."""
+        """Return whether Paddle has a custom device of that name, or one of Kunlun."""
         kind = self._kind(name)
         return kind not in {None, "gpu"} and (name.index or 0) < self._count(str(kind))
 

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from devicecore.device import Device
+from devicecore.names import DeviceName
 from devicecore.runtime import host_cpu
 from devicecore.scope.jax_default import JaxDefault
+from devicecore.scope.paddle_default import PaddleDefault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,3 +68,26 @@ def test_a_jax_that_is_to_use_what_its_wheel_has_not() -> None:
     assert not adapter.knows(host_cpu().parsed_name)
     with pytest.raises(NotLiveError, match="JAX has 0 devices"):
         adapter.place_of(host_cpu())
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+def test_an_xpu_of_paddle_is_kunlun(is_built: bool) -> None:
+    """A fake of a Paddle that is built for XPU, on a machine with two of them."""
+    current = ["cpu"]
+    device = SimpleNamespace(
+        is_compiled_with_xpu=lambda: is_built,
+        get_all_custom_device_type=list,
+        get_device=lambda: current[-1],
+        set_device=current.append,
+    )
+    core = SimpleNamespace(get_xpu_device_count=lambda: 2)
+    adapter = PaddleDefault(SimpleNamespace(  # type: ignore[arg-type]
+        device=device, base=SimpleNamespace(core=core), __version__="3"
+    ))  # fmt: skip
+    names = [DeviceName.parse(f"xpu:{index}") for index in range(3)]
+    assert [adapter.knows(name) for name in names] == [is_built, is_built, False]
+    if is_built:
+        saved = adapter.enter(adapter.place_of(Device("/device:XPU:1")))
+        assert current[-1] == "xpu:1"
+        adapter.leave(saved)
+        assert current[-1] == "cpu"
