@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from devicecore import config
+from devicecore.debug_log import debug
 from devicecore.device_factory import explaining, making
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
 from devicecore.device_factory.probing import Examiner, at_once, load
@@ -214,6 +215,7 @@ class FactoryRegistry:
                     pass_on_interrupt(error)
                     self.downgrade(registration, failure(error))
                 else:
+                    debug("%s for %s: takes %s", device_type, framework, registration.origin)
                     return factory
         reasons = [self.liveness_of(entry, framework) for entry in registrations]
         first = next((why for why in reasons if why.state != "absent"), reasons[0])

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from devicecore.debug_log import debug
 from devicecore.fork import rearm_after_fork
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ class Reports:
                     self._reports.pop((registration, framework), None)
                 elif _timed_out(known.result()):
                     self._retry_at[registration, framework] = time.monotonic() + _RETRY_S
+            if known.exception() is None:
+                found = known.result().liveness
+                asked = registration.device_type, registration.origin, framework or "anything"
+                text = "%s of %s for %s is %s (%s)%s"
+                reason = f": {found.reason}" if found.reason else ""
+                debug(text, *asked, found.state, found.evidence, reason)
         return known.result()
 
     def known(self, registration: Registration, framework: str | None) -> Report | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from devicecore.debug_log import debug, listed
 from devicecore.device.choices import why_elsewhere
 from devicecore.device_mgr.placement import location, reads
 from devicecore.device_mgr.policy import parse_policy
@@ -143,6 +144,8 @@ class Router:
                 able.append(device)
         if not able:
             raise NoKernelError(_title(kernel), _any_under(policy), refused | unread)
+        names, skipped = ", ".join(each.name for each in able), listed(refused | unread)
+        debug("%s under %r: %s; passed over: %s", _title(kernel), policy, names, skipped)
         wanted, why_not = passed_over[0] if passed_over else ("", "")
         route = _Route(tuple(able), wanted, why_not)
         # Callables without a name may be made for every call; those are not worth keeping.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from devicecore.debug_log import debug, listed
 from devicecore.device import Device
 from devicecore.device_mgr.policy import parse_policy
 from devicecore.errors import NotLiveError, UnknownDeviceError
@@ -76,7 +77,20 @@ def resolve(
         InvalidDeviceNameError: A name is none.
         ValueError: *policy* is none, or both *request* and *policy* name devices.
     """
-    source = runtime or default_runtime()
+    found = _resolved(runtime or default_runtime(), request, framework, policy)
+    skipped = listed({each.name: f"{each.state}, {each.reason}" for each in found.rejected})
+    asked = policy or request
+    text = "resolve %s for %s: %s, since %s; passed over: %s"
+    debug(text, asked, framework or "anything", found.device.name, found.why, skipped)
+    return found
+
+
+def _resolved(
+    source: Runtime,
+    request: str | DeviceName | Device,
+    framework: str | None,
+    policy: str | None,
+) -> Resolution:
     if isinstance(request, Device):
         return Resolution(request, "it was handed over")
     chosen = parse_policy(policy or AUTO)
