@@ -13,10 +13,11 @@ from devicecore.cv import catalog
 from devicecore.cv.policy import accept, strict, using
 
 if TYPE_CHECKING:
-    from cv2 import *  # noqa: F403 - the same names, with the same signatures
-
+    from devicecore.cv import signatures
+    from devicecore.cv.clahe import createCLAHE
     from devicecore.cv.pipeline import Pipeline
     from devicecore.cv.preprocessing import preprocess
+    from devicecore.cv.signatures import *  # noqa: F403 - what OpenCV's functions take
 
 
 # Where names are that are neither in this file nor among OpenCV's functions of pixels.
@@ -39,3 +40,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = ["Pipeline", "accept", "preprocess", "strict", "using"]
+if TYPE_CHECKING:
+    __all__ += ["createCLAHE"]
+    __all__ += signatures.__all__
