@@ -65,7 +65,8 @@ def _annotation(node: ast.expr | None) -> ast.expr | None:
         return None
     written = ast.unparse(node).replace("cv2.typing.MatLike", "Images")
     written = written.replace("_typing.Sequence", "Sequence")
-    return ast.parse("Any" if "cv2" in written else written, mode="eval").body
+    is_own = "cv2" in written or "Algorithm" in written
+    return ast.parse("Any" if is_own else written, mode="eval").body
 
 
 if __name__ == "__main__":
