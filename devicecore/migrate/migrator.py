@@ -30,7 +30,7 @@ from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.ufuncs import as_its_kind
-from devicecore.migrate.unmatched import unmatched
+from devicecore.migrate.unmatched import unmatched, warn_of_missing_packages
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
 from devicecore.scope.interrupts import always_left
@@ -148,8 +148,7 @@ class PipelineMigrator:
                     else:
                         _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
         except BaseException:
-            if self._users.has(user):
-                self._deactivate(user)
+            self._end(user)
             raise
 
     def _deactivate(self, user: object) -> None:
@@ -244,6 +243,7 @@ class PipelineMigrator:
         self._consumers.apply_all()
         self._injector.apply_all()
         self._ask_for_pending()
+        warn_of_missing_packages(self._missing or ())
 
     def _refresh(self) -> None:
         """Find what the plan names in what is imported now, and patch what is new."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from devicecore.errors import PlanError
@@ -34,6 +38,26 @@ def unmatched(
         for entry in plan.entries
         if entry.key not in matched
     ]
+
+
+def warn_of_missing_packages(missing: Iterable[Pending]) -> None:
+    """Log a warning for each key whose package nobody can import, with the names that are near.
+
+    Args:
+        missing: The entries that name what is not there yet.
+    """
+    for each in missing:
+        package = each.module.partition(".")[0]
+        if each.is_loaded or package in sys.modules or find_spec(package) is not None:
+            continue
+        known = {name for name in sys.modules if "." not in name and not name.startswith("_")}
+        near = " or ".join(map(repr, get_close_matches(package, known, n=2)))
+        logging.getLogger("devicecore").warning(
+            "the key %r of the plan is for no call: there is no package %r%s",
+            str(each.entry.key),
+            package,
+            f"; is it {near}?" if near else "",
+        )
 
 
 def _why(missing: Pending | None) -> str:

@@ -61,3 +61,14 @@ def test_switched_off_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("DEVICECORE_MIGRATE", "off")
     with PipelineMigrator({"misspelt": TORCH}) as migrator:
         assert migrator.report().unmatched == []
+
+
+def test_a_package_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
+    how = {"device": "cpu", "kernel": "torch"}
+    plan = dict.fromkeys(("cvv2.resize", "no_such_package_at_all:f", "colorsys.rgb_to_hsv"), how)
+    with PipelineMigrator(plan):
+        pass
+    one, other = [each for each in caplog.messages if "no package" in each]
+    assert "'cvv2.resize'" in one
+    assert "is it 'cv2'" in one
+    assert other.endswith("there is no package 'no_such_package_at_all'")
