@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Their first import reads hundreds of megabytes, which is no fault of a probe.
 SLOW_IMPORTS = frozenset({"torch", "onnxruntime", "openvino", "tensorflow", "jax", "paddle"})
 
-_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+_MOST_DESCRIPTORS = 256
 
 
 def resolve(target: str) -> Any:
@@ -97,21 +97,24 @@ class _SlowImports:
 
 
 def _end_with_parent() -> None:
-    """Let this process, and all that it starts, end when its parent does."""
-    if sys.platform == "linux":
-        with suppress(Exception):  # the pipe below is enough, unless native code holds the GIL
-            import ctypes
+    """Let this process, and all that it starts, end when its parent does.
 
-            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    A process of its own watches where there can be one: native code that hangs may hold the GIL.
+    """
     watched = os.dup(0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    if not hasattr(os, "fork"):
+        threading.Thread(target=_watch, args=(watched,), daemon=True).start()
+    elif os.fork() == 0:
+        os.dup2(watched, 0)
+        os.closerange(1, _MOST_DESCRIPTORS)  # or the parent would wait for this one as well
+        _watch(0)
 
-    def watch() -> None:
-        with suppress(OSError):
-            while os.read(watched, 1):
-                pass
-            if hasattr(os, "killpg"):
-                os.killpg(0, signal.SIGKILL)
-        os._exit(1)
 
-    threading.Thread(target=watch, name="devicecore-parent", daemon=True).start()
+def _watch(parent: int) -> None:
+    with suppress(OSError):
+        while os.read(parent, 1):
+            pass
+        if hasattr(os, "killpg"):
+            os.killpg(0, signal.SIGKILL)
+    os._exit(1)

@@ -235,6 +235,7 @@ def test_ctrl_c_stops_a_probe_that_hangs_and_leaves_no_evidence(tmp_path: Path) 
     """Without that, the program would wait for the time-out, which is an hour here."""
     code = """
 import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup leaves it ignored
 from devicecore import FactoryRegistry, Registration
 from devicecore.liveness import isolation
 registry = FactoryRegistry()
