@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.cv import catalog
 from devicecore.cv.policy import accept, strict, using
+from devicecore.optional import require
 
 if TYPE_CHECKING:
     from devicecore.cv import signatures
@@ -27,10 +28,12 @@ _MODULES = {"Pipeline": "pipeline", "createCLAHE": "clahe", "preprocess": "prepr
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         found = getattr(import_module(f"devicecore.cv.{_MODULES[name]}"), name)
-    elif name in catalog.TORCH or name in catalog.HOST:
-        found = import_module("devicecore.cv.calling").function(name)
     else:
-        found = getattr(import_module("cv2"), name)
+        cv2 = require("cv2", extra="vision")  # an emptied one would be told by an absent name only
+        if name in catalog.TORCH or name in catalog.HOST:
+            found = import_module("devicecore.cv.calling").function(name)
+        else:
+            found = getattr(cv2, name)
     globals()[name] = found
     return found
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # One module each, with a function `find(case) -> Iterator[Finding]`.
 _DIAGNOSES = (
+    "packages",
     "onnxruntime_packages",
     "silent_cpu_fallback",
     "missing_libraries",
@@ -25,6 +26,7 @@ _DIAGNOSES = (
     "reduced_precision",
     "thread_limits",
     "opencv",
+    "torch_companions",
 )
 
 

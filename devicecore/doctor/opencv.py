@@ -31,6 +31,13 @@ def find(case: Case) -> Iterator[Finding]:
         )
         return
     libraries = sorted(folder.glob("cv2*.so"))
+    if wheels and not any(folder.glob("cv2*")):
+        yield Finding(
+            "emptied-package",
+            "cv2 cannot be imported, since its binary is gone",
+            f"{folder} has no file cv2*; pip lists {wheels[0]}",
+            f"pip install --force-reinstall --no-deps {wheels[0]}",
+        )
     missing = {name for file in libraries for name in missing_libraries(file)}
     if missing:
         yield Finding(

@@ -22,6 +22,7 @@ from devicecore.errors.devices import (
     RefusedCallError,
 )
 from devicecore.errors.setting_up import (
+    BrokenPackageError,
     DeviceConflictError,
     HostCpuError,
     MissingDependencyError,
@@ -36,6 +37,7 @@ from devicecore.errors.using import (
 )
 
 __all__ = [
+    "BrokenPackageError",
     "ConfigurationError",
     "DeviceConflictError",
     "DeviceCoreError",

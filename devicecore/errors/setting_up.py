@@ -75,3 +75,28 @@ class MissingDependencyError(DeviceCoreError, ImportError):
             "everything that does not need it still works",
             f"pip install 'devicecore[{self.extra}]'",
         )
+
+
+class BrokenPackageError(DeviceCoreError, ImportError):
+    """An optional package is installed and cannot be used, for a reason that is known.
+
+    Attributes:
+        module: The package.
+        state: ``shadowed`` where a file of the program has its name, else ``broken``.
+        reason: What is wrong.
+        fix: What to do.
+    """
+
+    def __init__(self, module: str, state: str, reason: str, fix: str) -> None:
+        self.module = module
+        self.state = state
+        self.reason = reason
+        self.fix = fix
+        super().__init__(module, state, reason, fix)
+
+    def _parts(self) -> tuple[str, ...]:
+        return (
+            f"the package {self.module!r} cannot be used: {self.reason}",
+            "everything that does not need it still works",
+            self.fix,
+        )

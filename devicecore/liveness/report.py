@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import evolve, field, frozen
 
-from devicecore.errors import shorten
+from devicecore.errors import BrokenPackageError, shorten
 from devicecore.liveness.state import Liveness, PhysicalDevice
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from attrs import Attribute
+
+    from devicecore.liveness.state import State
 
 DETAIL_CHARACTERS = 4000
 
@@ -119,6 +121,9 @@ def failure(error: BaseException) -> Liveness:
     import traceback
 
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+    if isinstance(error, BrokenPackageError):
+        state: State = "shadowed" if error.state == "shadowed" else "broken"
+        return Liveness(state, reason=error.reason, detail=detail, fix=error.fix)
     return Liveness("broken", reason=_one_line(error), detail=detail)
 
 

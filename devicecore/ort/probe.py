@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from devicecore.errors import DeviceCoreError, MissingDependencyError, NotLiveError
+from devicecore.errors import (
+    BrokenPackageError,
+    DeviceCoreError,
+    MissingDependencyError,
+    NotLiveError,
+)
 from devicecore.liveness import Liveness
+from devicecore.liveness.report import failure
 from devicecore.optional import require
+from devicecore.optional.faults import package_fault
 from devicecore.ort.builds import lack_of
 from devicecore.ort.libraries import install_hint, libraries_named_in, missing_libraries
 from devicecore.ort.log_capture import captured_log
@@ -61,6 +68,8 @@ def provider_metadata(provider: str, *, plugin: bool | None = None) -> Liveness:
     known = provider_named(provider)
     if known.platform and known.platform != sys.platform:
         return Liveness("absent", reason=f"{provider} exists on {known.platform} only")
+    if hidden := _hidden():
+        return hidden
     package = ort_package()
     if package is None:
         state, reason, fix = lack_of(known, None, plugin=plugin)
@@ -76,6 +85,14 @@ def provider_metadata(provider: str, *, plugin: bool | None = None) -> Liveness:
         return library_metadata(library)
     state, reason, fix = lack_of(known, package, plugin=plugin)
     return Liveness(state, reason=reason, fix=fix)
+
+
+def _hidden() -> Liveness | None:
+    """Return the answer where a file of the program goes before ONNX Runtime, or before NumPy."""
+    for fault in map(package_fault, ("onnxruntime", "numpy")):
+        if fault is not None and fault.state == "shadowed":
+            return Liveness(fault.state, reason=fault.reason, fix=fault.fix)
+    return None
 
 
 def library_metadata(library: Path) -> Liveness:
@@ -124,6 +141,8 @@ def _tried(spec: SessionSpec) -> Liveness:
         return Liveness(state, "opened", *_explained(error, log))
     except MissingDependencyError as error:
         return Liveness("missing", "metadata", str(error))
+    except BrokenPackageError as error:
+        return failure(error)
     except DeviceCoreError as error:
         return Liveness("broken", "opened", str(error), "\n".join(log))
     answer = tuple(float(value) for value in result.ravel())

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from devicecore.liveness import PhysicalDevice, State
 
 # Of several answers that are not live, the one that says most goes first.
-_ORDER: tuple[State, ...] = ("live", "untried", "broken", "version_mismatch", "missing", "absent")
+_ORDER: tuple[State, ...] = (
+    *("live", "untried", "shadowed", "broken", "version_mismatch", "missing", "absent"),
+    "excluded",
+)
 _STATES: Mapping[str, State] = {state: state for state in _ORDER}
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
 
-from devicecore.errors import NotLiveError
+from devicecore.errors import BrokenPackageError, NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.liveness.report import failure
 from devicecore.optional import package_dir, require
+from devicecore.optional.faults import package_fault
 from devicecore_factories import _answers
 from devicecore_factories._faults import first_line
 
@@ -64,6 +66,8 @@ def torch_build() -> TorchBuild | None:
 
 def torch_metadata(wanted: Build | None = None) -> Liveness:
     """Return whether torch is installed and built for *wanted*, from its files alone."""
+    if fault := package_fault("torch"):
+        return Liveness(fault.state, reason=fault.reason, fix=fault.fix)
     build = torch_build()
     if build is None:
         fix = "pip install 'devicecore[torch]'"
@@ -85,11 +89,13 @@ def try_torch(place: str, cards: Callable[[Any], Sequence[PhysicalDevice]]) -> L
         place: torch's name of a card, with ``{}`` for its number, such as ``"cuda:{}"``.
         cards: Returns the cards, given torch's module for them; it may raise `NotLiveError`.
     """
-    torch = require("torch", extra="torch")
     try:
+        torch = require("torch", extra="torch")
         seen = cards(getattr(torch, place.partition(":")[0]))
     except NotLiveError as error:
         return _answers.not_live(error)
+    except BrokenPackageError as error:
+        return failure(error)
     return _answers.of_cards(
         "torch", [(card, _compute(torch, place.format(card.index))) for card in seen]
     )

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from devicecore.config import host_memory_bytes
 from devicecore.device import Device
 from devicecore.device_factory import DeviceFactory, DeviceOptions
+from devicecore.errors import BrokenPackageError
 from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.liveness.report import failure
 from devicecore.optional import installed, require
+from devicecore.optional.faults import package_fault
 from devicecore.ort import SessionSpec, probe_provider, provider_metadata
 
 if TYPE_CHECKING:
@@ -124,12 +127,17 @@ class GPUCompatibleCPUFactory(ThreadPoolDeviceFactory):
 
 
 def _probe_torch(*, deep: bool) -> Liveness:
+    if fault := package_fault("torch"):
+        return Liveness(fault.state, reason=fault.reason, fix=fault.fix)
     if not installed("torch"):
         fix = "pip install 'devicecore[torch]'"
         return Liveness("missing", reason="torch is not installed", fix=fix)
     if not deep:
         return Liveness("untried", reason="torch is installed; nothing was run yet")
-    torch = require("torch", extra="torch")
+    try:
+        torch = require("torch", extra="torch")
+    except BrokenPackageError as error:
+        return failure(error)
     product = (torch.arange(6).reshape(2, 3) @ torch.arange(6).reshape(3, 2)).tolist()
     if product != [[10, 13], [28, 40]]:
         return Liveness("broken", "ran", reason=f"torch computes {product} on the CPU")

@@ -275,6 +275,10 @@ NAMES = {
     "no-kernel-for-this-gpu",
     "opencv-system-libraries",
     "two-opencv-packages",
+    "shadowed-package",
+    "emptied-package",
+    "numpy-1-binaries",
+    "torchvision-for-another-torch",
 }
 
 

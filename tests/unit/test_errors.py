@@ -26,6 +26,7 @@ EXAMPLES: dict[type[DeviceCoreError], tuple[tuple[object, ...], tuple[type[Excep
     errors.DeviceConflictError: (("/device:CPU:0", "it is there"), (ValueError,)),
     errors.HostCpuError: (("/device:CPU:0", "others need it"), (ValueError,)),
     errors.RegistrationError: (("NPU", "it is there", "override it"), (ValueError,)),
+    errors.BrokenPackageError: (("torch", "shadowed", "it is hidden", "rename it"), (ImportError,)),
     errors.MissingDependencyError: (("torch", "torch"), (ImportError,)),
     errors.ModelError: (("model.onnx", "it is empty", "fetch it again"), (ValueError,)),
     errors.FallbackForbiddenError: (("op", "CUDA:0", "CPU:0", "full", 3), (RuntimeError,)),

@@ -1,18 +1,19 @@
-"""Optional packages: what is installed, learnt without importing it."""
+"""What is installed, learnt without importing it."""
 
 from __future__ import annotations
 
 import re
 import sys
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from devicecore.errors import MissingDependencyError
-
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import ModuleType
+
+# Packages whose names programs take for files of their own: one of these is never a single file.
+FRAMEWORKS = frozenset(
+    {"cv2", "jax", "numpy", "onnxruntime", "paddle", "tensorflow", "torch", "torchvision"}
+)
 
 # Where a package that generates its version writes it, in order of trust.
 _VERSION_FILES = ("version.py", "_version.py", "__init__.py")
@@ -30,7 +31,7 @@ def package_dir(module: str) -> Path | None:
     """Return the folder of the top-level package *module*, or None where it is not installed.
 
     A folder without an ``__init__.py`` is what an uninstalled package leaves behind, so it does not
-    count.
+    count; nor does a single file that has the name of a framework.
     """
     if module in sys.modules and sys.modules[module] is None:
         return None
@@ -39,6 +40,9 @@ def package_dir(module: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     if spec is None or spec.origin is None:
+        return None
+    is_file = spec.submodule_search_locations is None and spec.origin.endswith(".py")
+    if is_file and module in FRAMEWORKS:
         return None
     from pathlib import Path  # late: it costs a twentieth of a cold start
 
@@ -58,18 +62,3 @@ def version_of(module: str) -> str | None:
         if found := _VERSION_LINE.search(text):
             return found[1]
     return None
-
-
-def require(module: str, *, extra: str) -> ModuleType:
-    """Import *module*, or say which extra brings it.
-
-    Raises:
-        MissingDependencyError: *module* itself is missing. An ImportError from inside an installed
-            *module* goes through unchanged, since installing it again would not help.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
-            raise
-        raise MissingDependencyError(module, extra) from error
