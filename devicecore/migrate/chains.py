@@ -140,7 +140,8 @@ class Chain:
     def lose(self, place: Place) -> None:
         """Leave *place* to whoever has put something else there."""
         self.places.remove(place)
-        self.lost.append(place)
+        if not place.is_users:  # whoever has taken a name may give it another meaning
+            self.lost.append(place)
 
 
 class Chains:
@@ -262,7 +263,7 @@ class Chains:
                 if each.is_ours:
                     return chain
                 chain.lose(each)
-                if is_anew:
+                if is_anew and each in chain.lost:
                     chain.lost.remove(each)
         below = known.functions.get(id(function))
         if below is not None and not place.is_in_class and not below.is_of_class:
@@ -296,6 +297,7 @@ class Chains:
             place = Place(module, name)
             if place.key not in known and place.now is value:
                 known.add(place.key)
+                place.is_users = True
                 self._join(by_value[id(value)], place)
 
     def _drop_empty(self) -> None:

@@ -19,9 +19,10 @@ class Place:
         name: The attribute's name.
         before: What was there before, such as a `staticmethod` object; `ABSENT` if nothing.
         ours: What we put there last; *before* as long as that is nothing.
+        is_users: Whether it is a name that a module has taken the function under, for its own use.
     """
 
-    __slots__ = ("_namespace", "_next", "before", "name", "ours", "owner")
+    __slots__ = ("_namespace", "_next", "before", "is_users", "name", "ours", "owner")
 
     def __init__(self, owner: Any, name: str) -> None:
         is_class = isinstance(owner, type)
@@ -33,6 +34,7 @@ class Place:
         self._namespace: Final[Any] = vars(owner) if is_class else namespace_of(owner)
         self.before: Any = self.now
         self.ours: Any = self.before
+        self.is_users: bool = False
         self._next: Any = self.before  # what an interrupt may have let us put there, or not
 
     @property

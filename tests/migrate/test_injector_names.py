@@ -185,3 +185,18 @@ def test_names_that_were_bound_to_the_wrapper_get_the_original(made: Any, write:
         assert importer.resize is not original[0]
         made.alias = made.Model.forward
     assert (importer.resize, importer.p) == original
+
+
+def test_a_name_that_its_module_gives_another_meaning(recwarn: pytest.WarningsRecorder) -> None:
+    """The program's own affair: no warning, and what it has put there stays."""
+    module = types.ModuleType("made_rebinding")
+    vars(module)["resize"] = cv2.resize
+    sys.modules["made_rebinding"] = module
+    try:
+        with injector_of((cv2, "resize")):
+            assert vars(module)["resize"] is cv2.resize
+            vars(module)["resize"] = len
+        assert vars(module)["resize"] is len
+    finally:
+        del sys.modules["made_rebinding"]
+    assert not recwarn.list
