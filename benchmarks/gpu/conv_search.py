@@ -177,7 +177,7 @@ def machine(commit: str) -> dict[str, Any]:
     return {
         "gpu": torch.cuda.get_device_name(0),
         "torch": torch.__version__,
-        "cudnn": torch.backends.cudnn.version(),
+        "cudnn": torch.backends.cudnn.version(),  # type: ignore[no-untyped-call]
         "onnxruntime": onnxruntime.__version__,
         "python": platform.python_version(),
         "commit": commit,

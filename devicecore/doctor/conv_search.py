@@ -20,8 +20,7 @@ _ADVICE = "pad inputs to a few sizes, with a session for each: any change of sha
 # EXHAUSTIVE and runs as fast; DEFAULT plans fastest, and then runs up to 20 times slower.
 _SEARCHES = {
     "EXHAUSTIVE": (
-        "each change of the input shape searches all convolution algorithms, for longer than the "
-        "run itself",
+        "each change of the input shape searches all algorithms, for longer than the run itself",
         f'"{_OPTION}": "HEURISTIC" searches less and runs as fast; {_ADVICE}',
     ),
     "DEFAULT": (

@@ -1,0 +1,65 @@
+"""Samples of other channel counts, sizes and strides, made of an operation's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from devicecore.cv.operation import Operation
+
+    Array = np.ndarray[Any, Any]
+    Sample = tuple[list[Any], dict[str, Any]]
+
+# OpenCV's loops differ for 1 to 4 channels, and again for more: odd and even numbers of them.
+_CHANNELS = (1, 2, 3, 4, 5, 8)
+_MOST_DTYPES = 3
+
+
+def sample_layouts(operation: Operation) -> Iterator[Sample]:
+    """Yield calls with images of other layouts, for the first samples of an operation.
+
+    OpenCV may refuse some of them: a matrix of one row only, five channels, a mask of three.
+    """
+    seen: set[tuple[str, ...]] = set()
+    for args, kwargs in operation.examples():
+        images = operation.images_in(args, kwargs)
+        dtypes = tuple(str(image.dtype) for image in images)
+        if dtypes in seen or not all(isinstance(image, np.ndarray) for image in images):
+            continue
+        if len(seen) == _MOST_DTYPES:
+            return
+        seen.add(dtypes)
+        for change in _changes(images):
+            yield operation.replaced(args, kwargs, change)
+
+
+def _changes(images: list[Array]) -> Iterator[Callable[[Array], Array]]:
+    """Yield what makes another layout of each image of a call."""
+    if len({image.shape[2:] for image in images}) == 1:
+        yield from (_with_channels(count) for count in _CHANNELS)
+    if len({image.shape[:2] for image in images}) == 1:
+        height, width = (size - size % 2 for size in images[0].shape[:2])
+        yield lambda image: image[: height - 1, : width - 1]
+        yield lambda image: image[:height, :width]
+        yield lambda image: image[:1, :1]
+        yield lambda image: image[::2, 1:]
+        yield _by_columns
+
+
+def _by_columns(image: Array) -> Array:
+    """Return the same image with its columns, not its rows, one after the other in memory."""
+    return np.ascontiguousarray(image.swapaxes(0, 1)).swapaxes(0, 1)
+
+
+def _with_channels(count: int) -> Callable[[Array], Array]:
+    def change(image: Array) -> Array:
+        plane = image if image.ndim == 2 else image[..., 0]
+        if count == 1:
+            return np.ascontiguousarray(plane)
+        return np.stack([np.roll(plane, shift, 1) for shift in range(count)], -1)
+
+    return change
