@@ -67,7 +67,9 @@ def vocoder() -> bytes:
     import onnx
 
     random = np.random.default_rng(0)
-    make, nodes, weights = onnx.helper, [], []
+    make: Any = onnx.helper
+    nodes: list[Any] = []
+    weights: list[Any] = []
 
     def conv(op: str, source: str, shape: tuple[int, int, int], **attributes: Any) -> str:
         name = f"{op}{len(nodes)}"
@@ -112,12 +114,14 @@ def vocoder() -> bytes:
     out = [make.make_tensor_value_info("y", 1, [1, 1, "S"])]
     graph = make.make_graph(nodes, "vocoder", ports, out, weights)
     opset = [make.make_opsetid("", 17)]
-    return make.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString()
+    model = make.make_model(graph, opset_imports=opset, ir_version=9)
+    source: bytes = model.SerializeToString()
+    return source
 
 
 def measure(model: str, search: str, folder: str) -> dict[str, Any]:
     """Return the times of one model with one search, in ms, and its largest relative error."""
-    import onnxruntime
+    import onnxruntime  # type: ignore[import-untyped]
     import torch  # brings CUDA's libraries, and its memory is read
 
     source: Any = vocoder() if model == "vocoder" else str(Path(folder) / model)

@@ -125,20 +125,30 @@ def _warp(
     return run
 
 
+def _border(src: Image, border_type: int, width: int, height: int) -> str | None:
+    """Return kornia's name of a border around windows of a size, or None where it has none."""
+    is_short = width // 2 >= src.width or height // 2 >= src.height
+    if border_type == cv2.BORDER_REFLECT_101 and is_short:
+        return None  # torch reflects only once
+    return _BORDERS.get(border_type)
+
+
 def _gaussian(
-    ksize: Any, sigmaX: float, sigmaY: float, borderType: int, **_: Any
+    src: Image, ksize: Any, sigmaX: float, sigmaY: float, borderType: int, **_: Any
 ) -> Callable[[Tensor], Tensor] | None:
     width, height = ksize
-    border = _BORDERS.get(borderType)
+    border = _border(src, borderType, width, height)
     if border is None or sigmaX <= 0 or not (width % 2 and height % 2):
         return None
     sigma = (float(sigmaY or sigmaX), float(sigmaX))
     return lambda x: kornia.filters.gaussian_blur2d(x, (height, width), sigma, border)
 
 
-def _box(ksize: Any, anchor: Any, borderType: int, **_: Any) -> Callable[[Tensor], Tensor] | None:
+def _box(
+    src: Image, ksize: Any, anchor: Any, borderType: int, **_: Any
+) -> Callable[[Tensor], Tensor] | None:
     width, height = ksize
-    border = _BORDERS.get(borderType)
+    border = _border(src, borderType, width, height)
     if border is None or tuple(anchor) != (-1, -1) or not (width % 2 and height % 2):
         return None
     return lambda x: kornia.filters.box_blur(x, (height, width), border)
@@ -151,18 +161,18 @@ def _median(ksize: int, **_: Any) -> Callable[[Tensor], Tensor] | None:
 
 
 def _filter(
-    ddepth: int, kernel: Any, anchor: Any, delta: float, borderType: int, **_: Any
+    src: Image, ddepth: int, kernel: Any, anchor: Any, delta: float, borderType: int, **_: Any
 ) -> Callable[[Tensor], Tensor] | None:
-    border = _BORDERS.get(borderType)
+    weights = torch.from_numpy(np.asarray(kernel, np.float32))[None]
+    border = _border(src, borderType, weights.shape[2], weights.shape[1])
     is_plain = ddepth in {-1, cv2.CV_8U} and tuple(anchor) == (-1, -1) and delta == 0
     if border is None or not is_plain:
         return None
-    weights = torch.from_numpy(np.asarray(kernel, np.float32))[None]
     return lambda x: kornia.filters.filter2d(x, weights.to(x.device), border)
 
 
-def _colour(code: int, **_: Any) -> Callable[[Tensor], Tensor] | None:
-    return _COLOURS.get(code)
+def _colour(src: Image, code: int, **_: Any) -> Callable[[Tensor], Tensor] | None:
+    return _COLOURS.get(code) if src.channels == 3 else None
 
 
 def _from_rgb(

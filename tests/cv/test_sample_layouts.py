@@ -42,6 +42,12 @@ def test_every_kernel_keeps_its_promise_on_all_layouts(name: str) -> None:
     assert tested(operation(name), cpu()) == ""
 
 
+@pytest.mark.parametrize("name", sorted(catalog.KORNIA))
+def test_kornia_is_asked_only_for_what_it_takes(name: str) -> None:
+    pytest.importorskip("kornia")
+    assert tested(operation(name, "kornia"), cpu()) == ""
+
+
 @pytest.mark.parametrize("channels", [5, 8])
 def test_a_kernel_that_is_wrong_for_many_channels_is_set_aside(
     channels: int, monkeypatch: pytest.MonkeyPatch

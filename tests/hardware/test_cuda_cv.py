@@ -141,7 +141,7 @@ def test_warps_of_any_size(card: Device, flag: int, border: int) -> None:
         tilt = np.vstack([turn, [*chance.uniform(-3e-4, 3e-4, 2), 1]])
         for name, matrix in (("warpAffine", turn), ("warpPerspective", tilt)):
             for label in ("torch", "triton"):
-                options = {"flags": flag, "borderMode": border, "borderValue": (7, 80, 200, 9)}
+                options: Any = {"flags": flag, "borderMode": border, "borderValue": (7, 80, 200, 9)}
                 size, where = (wide, high), "cuda:0"
                 compare(name, picture, matrix, size, label=label, device=where, **options)
 

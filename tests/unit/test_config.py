@@ -26,6 +26,7 @@ def test_without_variables_nothing_is_asked_for() -> None:
     assert loaded.prefer == ()
     assert loaded.exclude == frozenset()
     assert loaded.probe_timeout_s is None
+    assert loaded.cache_dir is not None
     assert loaded.cache_dir.name == "devicecore"
     assert loaded.cache_dir.is_absolute()
 
