@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Groups of words that a program has, rows of a result in a strip, and those that are read ahead.
 BLOCK, ROWS, AHEAD = 128, 12, 1
 _REACH = 2
+# Of more, a group of words has no whole pixels, or those beside it begin at no multiple of a group.
+_MOST_CHANNELS = 4
 _WORD = 4
 
 
@@ -46,7 +48,7 @@ def _plan(
     plan = pyramids.pyrDown.planner(src, dst, dstsize, borderType)
     if plan is None or not fits(src) or borderType not in BORDERS:
         return None
-    if min(src.size) <= _REACH:
+    if min(src.size) <= _REACH or src.channels > _MOST_CHANNELS:
         return None
     high, wide = (src.height + 1) // 2, (src.width + 1) // 2
     length, short = src.width * src.channels, wide * src.channels
