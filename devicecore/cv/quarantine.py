@@ -14,6 +14,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.native import original
 from devicecore.cv.results import on_host
 from devicecore.cv.sample_layouts import sample_layouts
+from devicecore.first_use import first_use
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 
@@ -47,7 +48,7 @@ class Quarantine:
         key = (op, device.name, device.attributes.incarnation, environment())
         found = self._found.get(key)
         if found is None:
-            with self._lock:  # also while it is tested, so that it is tested once
+            with first_use(), self._lock:  # also while it is tested, so that it is tested once
                 found = self._found.get(key)
                 if found is None:
                     found = self._found[key] = test()

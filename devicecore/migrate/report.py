@@ -46,21 +46,44 @@ class Tally:
         self._bytes = 0
         self._device_s = 0.0
         self._host_s = 0.0
+        self._first_use_s = 0.0
         self._on_host = 0
         self._reasons: Counter[str] = Counter()
 
-    def migrated(self, seconds: float, moved: int) -> None:
-        """Count a call that ran on the device, and the bytes that were moved for it."""
+    def migrated(
+        self, seconds: float, moved: int, *, host: float = 0.0, first_use: float = 0.0
+    ) -> None:
+        """Count a call that ran on the device, and the bytes that were moved for it.
+
+        Args:
+            seconds: What the device took, copies included.
+            moved: The bytes.
+            host: What the host took, such as for the original function that it was verified by.
+            first_use: What was done once, such as a kernel's self-test.
+        """
         with self._lock:
             self._migrated += 1
             self._device_s += seconds
             self._bytes += moved
+            self._host_s += host
+            self._first_use_s += first_use
 
-    def fell_back(self, seconds: float, reason: str) -> None:
-        """Count a call that the original function answered instead."""
+    def fell_back(
+        self, seconds: float, reason: str, *, device: float = 0.0, first_use: float = 0.0
+    ) -> None:
+        """Count a call that the original function answered instead.
+
+        Args:
+            seconds: What the original function took.
+            reason: Why.
+            device: What the device took before, in vain.
+            first_use: What was done once, such as a kernel's self-test.
+        """
         with self._lock:
             self._on_host += 1
             self._host_s += seconds
+            self._device_s += device
+            self._first_use_s += first_use
             self._reasons[self._known(reason)] += 1
 
     def add(self, row: Row) -> None:
@@ -71,6 +94,7 @@ class Tally:
             self._bytes += row.bytes_moved
             self._device_s += row.device_s
             self._host_s += row.host_s
+            self._first_use_s += row.first_use_s
             for reason, count in row.reasons.items():
                 self._reasons[self._known(reason)] += count
 
@@ -106,6 +130,7 @@ class Tally:
             bytes_moved=self._bytes,
             device_s=self._device_s,
             host_s=self._host_s,
+            first_use_s=self._first_use_s,
         )
 
 
@@ -120,8 +145,11 @@ class Row:
         migrated: How many of them ran on the device.
         reasons: Why each other one did not, and how many did not for it.
         bytes_moved: What was copied to the device and back, in bytes.
-        device_s: Seconds that migrated calls took, copies included.
-        host_s: Seconds that the others took.
+        device_s: Seconds that the device took, copies included, also where it failed then.
+        host_s: Seconds of work on the host: of the original functions, in the place of the device
+            or to verify it, and of recording what a device computes later.
+        first_use_s: Seconds of what is done once in a process, and counts neither as the device's
+            nor as the host's: the self-tests and the compilation of kernels.
     """
 
     path: str
@@ -132,6 +160,7 @@ class Row:
     bytes_moved: int
     device_s: float
     host_s: float
+    first_use_s: float = 0.0
 
     @property
     def fell_back(self) -> int:
@@ -189,8 +218,18 @@ class Report:
         return _PAGE.format(titles=titles, rows=rows, rest=rest)
 
 
-_TITLES = ("path", "device", "calls", "migrated", "fell back", "moved", "device", "host")
-_WIDTHS = (44, 10, 9, 9, 9, 10, 10, 10)  # at least
+_TITLES = (
+    "path",
+    "device",
+    "calls",
+    "migrated",
+    "fell back",
+    "moved",
+    "device",
+    "host",
+    "first use",
+)
+_WIDTHS = (44, 10, 9, 9, 9, 10, 10, 10, 10)  # at least
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>devicecore: migrated calls</title>
 <style>
@@ -214,9 +253,16 @@ def _cells(row: Row) -> tuple[str, ...]:
         str(row.migrated),
         str(row.fell_back),
         f"{row.bytes_moved / _MIB:.1f} MiB",
-        f"{row.device_s:.3f} s",
-        f"{row.host_s:.3f} s",
+        _time(row.device_s),
+        _time(row.host_s),
+        _time(row.first_use_s),
     )
+
+
+def _time(seconds: float) -> str:
+    """Return a time of which no digits are lost where calls are short."""
+    is_long = not seconds or seconds >= 0.1  # noqa: PLR2004 - three digits of it are shown
+    return f"{seconds:.3f} s" if is_long else f"{seconds * 1000:.3f} ms"
 
 
 def _listed(title: str, texts: Sequence[str]) -> str:

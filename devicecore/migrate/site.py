@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
+from devicecore.first_use import Stopwatch
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 from devicecore.migrate.guard import brought_home
@@ -106,7 +107,7 @@ class Site:
     ) -> Any:
         """Return what the device computes or, where it fails, what the original does."""
         before = self._before(args, kwargs) if self._is_verified() else None
-        start = time.perf_counter()
+        watch = Stopwatch()
         error: Exception | None = None
         try:
             result = self._computed(device, original, args, kwargs)
@@ -114,24 +115,27 @@ class Site:
             if self.strategy.runs_original and (
                 self.care.is_strict or not _is_fault(raised, device)
             ):
-                self.tally.migrated(time.perf_counter() - start, 0)
+                seconds, once = watch.read()
+                self.tally.migrated(seconds, 0, first_use=once)
                 raise
             error = raised
+            spent = watch.read()
         else:
-            seconds = time.perf_counter() - start
+            spent = watch.read()
             self.state.succeeded()
             if before is None:
-                self.tally.migrated(seconds, self._moved(device, args, kwargs, result))
+                moved = self._moved(device, args, kwargs, result)
+                self.tally.migrated(spent[0], moved, first_use=spent[1])
                 return result
             found = copied(result)  # the original may write into the same array
             before.put_back()
-            return self._verified(seconds, found, original, args, kwargs)
+            return self._verified(spent, found, original, args, kwargs)
         # Outside of the handler: what the original raises has nothing of this as its context.
         if before is not None:
             before.put_back()
             self.state.verify_next()
         try:
-            return self._instead(error, original, args, kwargs)
+            return self._instead(error, spent, original, args, kwargs)
         finally:
             error = None  # its traceback has this frame
 
@@ -166,6 +170,7 @@ class Site:
     def _instead(
         self,
         error: Exception,
+        spent: tuple[float, float],
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -178,9 +183,9 @@ class Site:
             free_caches(error)
         if self.care.is_strict:
             # Of calls that nobody can compute, the original's own words come first.
-            self._answered(original, args, kwargs, reason)
+            self._answered(original, args, kwargs, reason, spent)
             raise error
-        result = self._on_host(original, args, kwargs, reason)
+        result = self._on_host(original, args, kwargs, reason, spent)
         if not is_refused:
             # Only now: no device is to blame for a call that the original refuses too.
             self.state.failed(reason)
@@ -192,9 +197,10 @@ class Site:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         reason: str,
+        spent: tuple[float, float] = (0.0, 0.0),
     ) -> Any:
         default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
-        return self._answered(original, args, kwargs, reason)
+        return self._answered(original, args, kwargs, reason, spent)
 
     def _answered(
         self,
@@ -202,16 +208,18 @@ class Site:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         reason: str,
+        spent: tuple[float, float] = (0.0, 0.0),
     ) -> Any:
         start = time.perf_counter()
         try:
             return original(*args, **kwargs)
         finally:
-            self.tally.fell_back(time.perf_counter() - start, reason)
+            seconds = time.perf_counter() - start
+            self.tally.fell_back(seconds, reason, device=spent[0], first_use=spent[1])
 
     def _verified(
         self,
-        seconds: float,
+        spent: tuple[float, float],
         found: Any,
         original: Callable[..., Any],
         args: tuple[Any, ...],
@@ -220,15 +228,21 @@ class Site:
         """Return the original's result, and switch the path off if the device's was another."""
         is_same = False
         reason = f"its result was not {self.options.accept}, so it is not used any more"
+        start = time.perf_counter()
+        host = 0.0
         try:
-            expected = original(*args, **kwargs)
+            try:
+                expected = original(*args, **kwargs)
+            finally:
+                host = time.perf_counter() - start
             is_same = self.care.keeps(self.options.accept, found, expected)
         finally:
             if not is_same:  # also where the original has an error, and the device had none
                 self.state.switch_off(reason)
-                self.tally.fell_back(seconds, reason)
+                self.tally.fell_back(host, reason, device=spent[0], first_use=spent[1])
         if is_same:
-            self.tally.migrated(seconds, self._moved(self.device, args, kwargs, found))
+            moved = self._moved(self.device, args, kwargs, found)
+            self.tally.migrated(spent[0], moved, host=host, first_use=spent[1])
             return expected
         default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
         if self.care.is_strict:

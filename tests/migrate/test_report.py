@@ -96,9 +96,13 @@ def test_a_child_counts_on(in_fork: Callable[[Callable[[], Any]], Any]) -> None:
 
 def test_as_text() -> None:
     lines = str(Report([ROW], ["cv2.resize: a list"], ["'f': no call"])).splitlines()
-    assert " ".join(lines[0].split()) == "path device calls migrated fell back moved device host"
+    assert (
+        " ".join(lines[0].split())
+        == "path device calls migrated fell back moved device host first use"
+    )
     assert lines[1].split() == [
-        "app:f/cv2:resize", "CUDA:0", "10", "7", "3", "3.0", "MiB", "0.500", "s", "0.250", "s"
+        "app:f/cv2:resize", "CUDA:0", "10", "7", "3", "3.0", "MiB", "0.500", "s", "0.250", "s",
+        "0.000", "s",
     ]  # fmt: skip
     assert lines[2:4] == ["    2 x too small", "    1 x lost"]
     assert lines[4:] == ["still held: cv2.resize: a list", "unmatched: 'f': no call"]
@@ -134,7 +138,7 @@ def test_whatever_is_in_a_path_html_and_json_show_it(
     text = "".join(page.texts)
     for each in (path, device, f"1 x {reason}", held, key):
         assert each in text
-    assert page.tags.count("td") == 9
+    assert page.tags.count("td") == 10
     assert "script" not in page.tags
     assert json.loads(report.as_json())["rows"][0]["path"] == path
 

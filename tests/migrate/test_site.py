@@ -6,6 +6,7 @@ import gc
 import logging
 import sys
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from devicecore.errors import (
     OutOfMemoryError,
     RefusedCallError,
 )
+from devicecore.first_use import first_use
 from devicecore.ledger import default_ledger
 from devicecore.migrate.report import MOST_REASONS
 from tests.migrate.sites import PATH, FakeCard, OwnError, Recorded, failing, site
@@ -343,3 +345,27 @@ def test_counts_from_threads_are_right() -> None:
     row = one.tally.row()
     assert (row.calls, row.migrated, row.fell_back) == (4000, 3000, 1000)
     assert row.reasons == {"torch: every fourth": 1000}
+
+
+@pytest.mark.parametrize("verify", [0, 1])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_is_done_once_counts_neither_as_the_devices_time_nor_as_the_hosts(
+    verify: int, *, fails: bool
+) -> None:
+    def compute(*_: Any) -> str:
+        with first_use():
+            time.sleep(0.05)
+        if fails:
+            raise OwnError
+        return "the original's"
+
+    def original(*_: Any) -> str:
+        time.sleep(0.02)
+        return "the original's"
+
+    found = site(compute, verify=verify)
+    found.call(original, (1,), {})
+    row = found.tally.row()
+    assert row.first_use_s >= 0.05 > row.device_s
+    assert (row.host_s >= 0.02) is bool(fails or verify)
+    assert row.calls == 1

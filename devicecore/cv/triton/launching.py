@@ -10,6 +10,8 @@ import torch
 import triton
 from triton.runtime import driver
 
+from devicecore.first_use import first_use
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -71,7 +73,10 @@ class Launch:
         if known is None:
             # Products and sums are fused where a kernel says so, and nowhere else.
             options = {"num_warps": self._warps, "enable_fp_fusion": False}
-            handle = self._kernel[self._grid](*tensors, *self._rest, **self._constants, **options)
+            with first_use():
+                handle = self._kernel[self._grid](
+                    *tensors, *self._rest, **self._constants, **options
+                )
             if handle is not None:  # None where Triton interprets
                 own = handle.function, handle.packed_metadata, *_UNWATCHED
                 self._known[key] = handle, handle.run, own, _driver.active.get_current_stream

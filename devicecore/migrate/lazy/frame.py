@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import OutOfMemoryError, RefusedCallError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from devicecore.device import Device
+    from devicecore.first_use import Stopwatch
     from devicecore.migrate.lazy.nodes import Node
     from devicecore.migrate.site import Site
 
@@ -41,6 +43,8 @@ class Frame:
         )
         self.moved: int = 0
         self.is_right: bool = True
+        self._host_s = 0.0
+        self._counted_s = 0.0
         self._site = site
         self._device = device
         self._verify = bool(site.care.verify) and site.state.is_due(site.care.verify)
@@ -61,7 +65,7 @@ class Frame:
         else:
             if not self._verify:
                 return found
-            expected: Array = on_host(node)
+            expected: Array = self._by_originals(node)
             if site.care.keeps(site.options.accept, found, expected):
                 return expected
             self.is_right = False
@@ -70,9 +74,27 @@ class Frame:
             if site.care.is_strict:
                 raise RefusedCallError(site.tally.path, site.source, {"the migrator": reason})
         default_ledger().record(site.tally.path, site.source, host_cpu().name, reason)
-        site.tally.fell_back(0.0, reason)
-        answer: Array = on_host(node)
+        before = self._host_s
+        answer: Array = self._by_originals(node)
+        spent = self._host_s - before
+        self._host_s = before  # it is counted here
+        self._counted_s += spent
+        site.tally.fell_back(spent, reason)
         return answer
+
+    def count(self, watch: Stopwatch) -> None:
+        """Count the frame: what the originals took in it is the host's time."""
+        seconds, once = watch.read()
+        seconds = max(0.0, seconds - self._host_s - self._counted_s)
+        self._site.tally.migrated(seconds, self.moved, host=self._host_s, first_use=once)
+
+    def _by_originals(self, node: Node) -> Array:
+        start = time.perf_counter()
+        try:
+            found: Array = on_host(node)
+            return found
+        finally:
+            self._host_s += time.perf_counter() - start
 
     def _computed(self, node: Node) -> Array:
         from devicecore.migrate.lazy import executing  # it imports torch

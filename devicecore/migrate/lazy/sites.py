@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from devicecore.first_use import Stopwatch
 from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import OPEN, RECORDING, current
 from devicecore.migrate.lazy.drawing import AGAIN
@@ -58,7 +59,7 @@ class FrameSite(Site):
             return super()._tried(device, original, args, kwargs)
         frame = Frame(self, device)
         saved = Saved(args, kwargs)
-        start = time.perf_counter()
+        watch = Stopwatch()
         token = RECORDING.set(frame.recording)
         OPEN.add(frame)
         try:
@@ -66,14 +67,14 @@ class FrameSite(Site):
             result = returned(result, frame.recording, [*args, *kwargs.values()])
         except Exception as raised:
             if not self._may_be_ours(raised, frame.recording):
-                self.tally.migrated(time.perf_counter() - start, frame.moved)
+                frame.count(watch)
                 raise
             reason = f"it ran anew: {type(raised).__name__}: {raised}"
         else:
             self._check(frame.recording)
             if frame.is_right:
                 self.state.succeeded()
-            self.tally.migrated(time.perf_counter() - start, frame.moved)
+            frame.count(watch)
             return result
         finally:
             frame.recording.is_over = True
@@ -144,9 +145,10 @@ class LeafSite(Site):
             and recording.device is self.device
             and self._is_large(args, kwargs)
         ):
+            start = time.perf_counter()
             result = recording.record(self.operation, args, kwargs, self.options)
             if result is not None:
-                self.tally.migrated(0.0, 0)
+                self.tally.migrated(0.0, 0, host=time.perf_counter() - start)
                 return result
         return on_arrays(partial(super().call, original), args, kwargs)
 

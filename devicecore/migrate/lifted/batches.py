@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from devicecore.errors import OutOfMemoryError, RefusedCallError
+from devicecore.first_use import Stopwatch
 from devicecore.ledger import default_ledger
 from devicecore.migrate.judging import keeps
 from devicecore.migrate.lazy import executing
@@ -55,6 +56,7 @@ class Batches:
         self._off = ""
         self._faults = 0
         self._is_dead = False
+        self._host_s = 0.0  # of verifying a batch
 
     def computed(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
         """Return values as tensors.
@@ -66,18 +68,25 @@ class Batches:
         Raises:
             RefusedCallError: The device cannot, or its result was wrong, and that is an error.
         """
-        start = time.perf_counter()
+        watch = Stopwatch()
+        self._host_s = 0.0
         found, reason, is_fault = self._tried(frames, together=together)
         if found is not None:
             moved = 0 if self._device.reads_host_memory else _given(frames)
-            self.tally.migrated(time.perf_counter() - start, moved)
+            seconds, once = watch.read()
+            seconds = max(0.0, seconds - self._host_s)
+            self.tally.migrated(seconds, moved, host=self._host_s, first_use=once)
             return found
         if self._is_strict:
             raise RefusedCallError("DeviceLoader", self._device.name, {"the migrator": reason})
         reason = self.tally.bounded(reason)
         default_ledger().record("DeviceLoader", self._device.name, host_cpu().name, reason)
+        seconds, once = watch.read()
+        seconds = max(0.0, seconds - self._host_s)
+        start = time.perf_counter()
         found = self._on_host(frames, together=together)
-        self.tally.fell_back(time.perf_counter() - start, reason)
+        spent = self._host_s + time.perf_counter() - start
+        self.tally.fell_back(spent, reason, device=seconds, first_use=once)
         if is_fault:  # only now: no device is to blame for what the originals refuse too
             self._failed(reason)
         return found
@@ -114,7 +123,9 @@ class Batches:
     def _is_right(
         self, frames: Sequence[Sequence[Node]], found: list[torch.Tensor], *, together: bool
     ) -> bool:
+        start = time.perf_counter()
         expected = _by_originals(frames, together=together)
+        self._host_s = time.perf_counter() - start
         if all(
             keeps(self._accept, ours, theirs) for ours, theirs in zip(found, expected, strict=True)
         ):

@@ -86,9 +86,10 @@ class LiftedSite(Site):
         wanted = self.options.min_pixels
         is_large = not wanted or pixels_among(args, kwargs) >= wanted
         if self.operation is not None and is_large:
+            start = time.perf_counter()
             result = recording.record(self.operation, args, kwargs, self.options)
             if result is not None:
-                self.tally.migrated(0.0, 0)
+                self.tally.migrated(0.0, 0, host=time.perf_counter() - start)
                 return result
         start = time.perf_counter()
         found = by_host(original, args, kwargs)
@@ -149,13 +150,17 @@ class Lifter(PipelineMigrator):
             count: How many samples it is, where a dataset loads those of a batch at once.
         """
         if self._refused >= _MOST_REFUSED:
-            self._samples.fell_back(0.0, "those before could not be recorded")
-            return load(index)
+            start = time.perf_counter()
+            found = load(index)
+            spent = time.perf_counter() - start
+            self._samples.fell_back(spent, "those before could not be recorded")
+            return found
         saved = Saved((load, index), {})
         recording = self._last = Recording(
             on_host, self._keep, options=self._options, owner=self._care, count=count
         )
         token = RECORDING.set(recording)
+        start = time.perf_counter()
         OPEN.add(recording)  # its threads may have its arrays, too
         try:
             found = load(index)
@@ -168,7 +173,7 @@ class Lifter(PipelineMigrator):
             reason = f"{type(error).__name__}: {error}"
         else:
             self._refused = 0
-            self._samples.migrated(0.0, 0)
+            self._samples.migrated(0.0, 0, host=time.perf_counter() - start)
             return found
         finally:
             recording.is_over = True
@@ -180,7 +185,7 @@ class Lifter(PipelineMigrator):
             found = load(index)  # outside of all samples, so by the originals
         finally:
             AGAIN.reset(before)
-        self._samples.fell_back(0.0, reason)
+        self._samples.fell_back(time.perf_counter() - start, reason)
         self._refused += 1
         if self._refused < _MOST_REFUSED:
             _warn("loaded anew without that", reason)
