@@ -23,12 +23,15 @@ class Found:
         root: The structure.
         containers: Each container once: itself, its rule and what it holds.
         leaves: By their kind, each leaf once; of the walk through all data, those elsewhere.
+        kept: Containers whose keys stay as they are, and objects of unknown classes: each once,
+            with what in it may be left behind.
         name: How a path calls the root.
     """
 
     root: Any
     containers: dict[int, tuple[Any, Rule, Sequence[Any]]] = field(factory=dict)
     leaves: dict[LeafKind, dict[int, Any]] = field(factory=dict)
+    kept: dict[int, tuple[Any, Sequence[Any]]] = field(factory=dict)
     name: str = "data"
 
     def path_to(self, value: Any) -> str:

@@ -15,6 +15,7 @@ from devicecore.transfer.containers import BUILTIN_RULES, Rule
 from devicecore.transfer.foreign_leaves import foreign_kind
 from devicecore.transfer.loaded import class_in
 from devicecore.transfer.mappings import MappingRule
+from devicecore.transfer.models import model_rule
 from devicecore.transfer.objects import (
     BASES,
     CacheLayerRule,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TORCH_TENSORS = TorchTensors()
-_NUMPY_ARRAYS = NumpyArrays()
+NUMPY_ARRAYS = NumpyArrays()
 _MODULES = Modules()
 _OBJECT = ObjectRule()
 _MAPPING = MappingRule()
@@ -41,13 +42,22 @@ _SUBCLASSES: dict[type[Any], Rule] = {base: SubclassRule(base) for base in BASES
 _CACHE_LAYER = CacheLayerRule()
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary)
 _CACHES = "transformers.cache_utils"
-Kind = Rule | LeafKind | None
+
+
+class _Opaque(enum.Enum):
+    """The kind of objects of unknown classes, which may hold anything and cannot be made anew."""
+
+    OPAQUE = "opaque"
+
+
+OPAQUE = _Opaque.OPAQUE
+Kind = Rule | LeafKind | _Opaque | None
 
 # What holds no tensors, by its exact type.
+PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, bytearray})
 KNOWN: dict[type, Kind] = {
     **BUILTIN_RULES,
-    **dict.fromkeys((type(None), bool, int, float, complex, str, bytes, bytearray)),
-    **dict.fromkeys((type, range, slice, memoryview, types.FunctionType, types.ModuleType)),
+    **dict.fromkeys((*PLAIN, type, range, memoryview, types.ModuleType)),
 }
 
 
@@ -90,20 +100,28 @@ def default_kinds() -> Kinds:
     return _default
 
 
-def _kind_of(value: Any) -> Kind:
+def kind_of(value: Any) -> Kind:
+    """Return the kind of any value."""
     kind = type(value)
     return KNOWN[kind] if kind in KNOWN else _default.of(value)
 
 
-_WITH_TO = ObjectsWithTo(_kind_of)
-_WITH_TO_AND_DEVICE = ObjectsWithTo(_kind_of, has_device=True)
+def _taken_apart_or_moved(value: Any) -> Rule | LeafKind | None:
+    kind = kind_of(value)
+    return None if kind is OPAQUE else kind
+
+
+_WITH_TO = ObjectsWithTo(_taken_apart_or_moved)
+_WITH_TO_AND_DEVICE = ObjectsWithTo(_taken_apart_or_moved, has_device=True)
 _FRAMEWORKS = ("torch", "numpy", "jax", "tensorflow", "paddle", "cupy", "onnxruntime")
 
 
 def _choose(kind: type) -> Kind:
     # By the type alone, as that is what is remembered: a proxy is of no kind, whatever it says.
-    if issubclass(kind, (type, enum.Enum)):
+    if issubclass(kind, type):
         return None
+    if issubclass(kind, enum.Enum):
+        return _opaque(kind)
     for find in _FINDERS:
         if (found := find(kind)) is not None:
             return found
@@ -118,7 +136,7 @@ def _leaf(kind: type) -> Kind:
     if issubclass(kind, class_in("torch", "Tensor")):
         return TORCH_TENSORS
     if issubclass(kind, class_in("numpy", "ndarray")):
-        return _NUMPY_ARRAYS
+        return NUMPY_ARRAYS
     if issubclass(kind, class_in("torch.nn", "Module")):
         return _MODULES
     return foreign_kind(kind)
@@ -144,6 +162,8 @@ def _object(kind: type) -> Kind:
         return None
     if issubclass(kind, Mapping):
         return _MAPPING
+    if (rule := model_rule(kind)) is not None:
+        return rule
     plain = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")
     if plain or issubclass(kind, (UserList, types.SimpleNamespace)):
         return _OBJECT
@@ -165,6 +185,38 @@ def _with_to(kind: type) -> Kind:
     return _WITH_TO_AND_DEVICE if takes_anything else None
 
 
+def _opaque(kind: type) -> Kind:
+    """Return `OPAQUE` unless no object of this class holds others, or none that are its own."""
+    is_structure = issubclass(kind, class_in("numpy", "void"))
+    if not (kind.__flags__ & _COLLECTED or is_structure) or issubclass(kind, _OF_OTHERS):
+        return None
+    home = str(kind.__module__)
+    top = home.partition(".")[0]
+    if top in _OWN or (top in sys.stdlib_module_names and home not in _CARRIERS):
+        return None
+    return OPAQUE
+
+
+_COLLECTED = 1 << 14  # Py_TPFLAGS_HAVE_GC: what can hold other objects has it
+_OF_OTHERS: tuple[type, ...] = (
+    *_WEAK,
+    weakref.ref,
+    weakref.ProxyType,
+    weakref.CallableProxyType,
+    types.FrameType,
+    types.TracebackType,
+)
+_OWN = frozenset({"devicecore", "devicecore_factories"})
+# Of Python's own objects, those that are about what somebody put into them; loggers, threads and
+# the like belong to everybody.
+_CARRIERS = frozenset(
+    {
+        *("argparse", "builtins", "collections", "concurrent.futures._base", "functools"),
+        *("itertools", "operator", "queue", "_queue", "types"),
+    }
+)
+
+
 _FINDERS: tuple[Callable[[type], Kind], ...] = (
     _registered,
     _leaf,
@@ -172,4 +224,5 @@ _FINDERS: tuple[Callable[[type], Kind], ...] = (
     _subclass,
     _object,
     _with_to,
+    _opaque,
 )

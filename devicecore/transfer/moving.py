@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from devicecore.errors import DeviceCoreError, NotLiveError, TransferError, UnknownDeviceError
 from devicecore.optional import installed
+from devicecore.transfer.kinds import kind_of
+from devicecore.transfer.left_behind import record_left_behind
 from devicecore.transfer.pending import pending
 from devicecore.transfer.rebuild import rebuild
 from devicecore.transfer.request import Arrays, MoveFailedError, Request
@@ -35,10 +37,12 @@ def tensors_to_device(
     The types of all containers are kept, and so are shared references, cycles and views; nothing of
     what is given is changed. What needs no move is not copied, and where nothing does, *data*
     itself comes back. Looked into are the builtin containers and their subclasses, mappings, data
-    classes, attrs classes, and what was registered with `register_container`, torch's pytree or
-    optree. Tensors of torch, JAX, TensorFlow, Paddle, CuPy and ONNX Runtime are moved by their
-    framework if it is loaded. Modules are refused, since moving one changes it. Other objects with
-    a ``to(device)`` move a copy of themselves.
+    classes, attrs classes, models of pydantic, distributions of torch, numpy's arrays of objects,
+    and what was registered with `register_container`, torch's pytree or optree. Tensors of torch,
+    JAX, TensorFlow, Paddle, CuPy and ONNX Runtime are moved by their framework if it is loaded.
+    Modules are refused, since moving one changes it. Other objects with a ``to(device)`` move a
+    copy of themselves. Tensors in objects of other classes, and those that are keys, stay where
+    they are: the ledger has an entry for each such class.
 
     Args:
         data: Any structure, of any depth.
@@ -65,6 +69,7 @@ def tensors_to_device(
         UnknownDeviceError: There is no such device.
         ValueError: *coalesce* or *arrays* is none of those.
         TransferError: Something cannot be moved; the error says where it is.
+        FallbackForbiddenError: Something would be left behind, and the ledger forbids it.
         OutOfMemoryError: The device has too little memory left.
 
     Examples:
@@ -83,6 +88,8 @@ def tensors_to_device(
         return data if wait else pending(data, data, ())
     request = Request(target, non_blocking, coalesce, arrays, wait)
     found = scan(data, request)
+    if found.kept:
+        record_left_behind(found, request, kind_of)
     moved = _move_leaves(found, request) if found.leaves else {}
     result = rebuild(found, moved) if moved else data
     if wait:

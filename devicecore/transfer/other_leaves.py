@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class NumpyArrays(LeafKind):
     """Arrays of numpy: they become tensors of torch where that is asked for."""
 
+    holds_others = True  # those of objects
+
     def is_elsewhere(self, value: Any, request: Request) -> bool:
         """Return whether arrays are to become tensors."""
         del value

@@ -60,6 +60,8 @@ class ObjectsWithTo(OneByOne):
         has_device: Whether only those are meant that have an attribute ``device``.
     """
 
+    holds_others = True
+
     def __init__(
         self, kind_of: Callable[[Any], Rule | LeafKind | None], *, has_device: bool = False
     ) -> None:
@@ -68,7 +70,7 @@ class ObjectsWithTo(OneByOne):
 
     def is_elsewhere(self, value: Any, request: Request) -> bool:
         """Return whether it has to be asked: unless all that one finds in it is there."""
-        if self._has_device and inspect.getattr_static(value, "device", None) is None:
+        if self.leaves_alone(value):
             return False
         found, _ = self._look_inside(value)
         telling = [
@@ -78,6 +80,10 @@ class ObjectsWithTo(OneByOne):
             for leaf in leaves.values()
         ]
         return not telling or any(kind.is_elsewhere(leaf, request) for kind, leaf in telling)
+
+    def leaves_alone(self, value: Any) -> bool:
+        """Return whether nothing says that the ``to`` of *value* is about devices."""
+        return self._has_device and inspect.getattr_static(value, "device", None) is None
 
     def move_one(self, value: Any, request: Request) -> Any:
         """Ask a copy; one that returns nothing has moved itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from attrs import frozen
 
@@ -50,7 +50,13 @@ class MoveFailedError(Exception):
 
 
 class LeafKind(ABC):
-    """A kind of values that hold data on a device."""
+    """A kind of values that hold data on a device.
+
+    Attributes:
+        holds_others: Whether they are objects that hold such values themselves.
+    """
+
+    holds_others: ClassVar[bool] = False
 
     @abstractmethod
     def is_elsewhere(self, value: Any, request: Request) -> bool:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 from devicecore.errors import TransferError
 from devicecore.transfer.containers import Rule
 from devicecore.transfer.found import Found
-from devicecore.transfer.kinds import KNOWN, TORCH_TENSORS, default_kinds
+from devicecore.transfer.kinds import (
+    KNOWN,
+    NUMPY_ARRAYS,
+    OPAQUE,
+    PLAIN,
+    TORCH_TENSORS,
+    default_kinds,
+)
+from devicecore.transfer.object_arrays import ObjectArrayRule, object_parts
+from devicecore.transfer.own_to import ObjectsWithTo
 from devicecore.transfer.torch_leaves import without_modes
 
 if TYPE_CHECKING:
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     from devicecore.transfer.request import Request
 
 _NEW = object()
+_OBJECT_ARRAY = ObjectArrayRule()
 
 
 def scan(data: Any, request: Request) -> Found:
@@ -68,9 +78,10 @@ def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any
     key = id(value)
     if key in found.containers:
         return ()
+    if rule is NUMPY_ARRAYS and value.dtype.hasobject and _holds_others(value, request):
+        rule = _OBJECT_ARRAY
     if not isinstance(rule, Rule):
-        if rule.is_elsewhere(value, request):
-            found.leaves.setdefault(rule, {})[key] = value
+        _take_down(value, rule, found, request)
         return ()
     try:
         children = rule.children(value)
@@ -78,7 +89,25 @@ def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any
         reason = f"a {type(value).__qualname__} cannot be looked into ({error!r})"
         raise TransferError(found.path_to(value), reason, _REGISTER) from error
     found.containers[key] = (value, rule, children)
+    if isinstance(value, dict) and not PLAIN.issuperset(map(type, dict.__iter__(value))):
+        found.kept[key] = (value, tuple(dict.__iter__(value)))
     return children
+
+
+def _take_down(value: Any, kind: Any, found: Found, request: Request) -> None:
+    """Take down what is no container: a leaf, or an object of which nobody knows how it is made."""
+    if kind is OPAQUE or (isinstance(kind, ObjectsWithTo) and kind.leaves_alone(value)):
+        found.kept[id(value)] = (value, (value,))
+    elif kind.is_elsewhere(value, request):
+        found.leaves.setdefault(kind, {})[id(value)] = value
+
+
+def _holds_others(array: Any, request: Request) -> bool:
+    """Return whether an array of objects is a container; one of texts, say, cannot be a tensor."""
+    if request.arrays == "leave":
+        return True
+    parts = object_parts(array)
+    return any(not PLAIN.issuperset(map(type, part.ravel())) for part in parts)
 
 
 _REGISTER = "say how with devicecore.transfer.register_container"
