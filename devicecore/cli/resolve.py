@@ -56,6 +56,9 @@ def run(args: Namespace, out: TextIO) -> int:
         }
         print(json.dumps(data, indent=2), file=out)
         return 0
+    if out.isatty():
+        print(found.explain(), file=out)
+        return 0
     print(f"{short}  {device.attributes.description}", file=out)
     print(f"because: {found.why}", file=out)
     if found.rejected:

@@ -11,6 +11,7 @@ from devicecore.device import Device
 from devicecore.device_mgr.policy import parse_policy
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.names import DEVICE_CLASSES, DeviceName
+from devicecore.resolution.explanation import explanation
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ class Resolution:
     device: Device
     why: str
     rejected: tuple[Rejected, ...] = ()
+
+    def explain(self) -> str:
+        """Return sentences for a person: what is used, then a line for each cause of no better one.
+
+        What exists on other systems only is left out; so is, in a frozen program, advice on pip.
+        """
+        return explanation(self)
 
 
 def resolve(

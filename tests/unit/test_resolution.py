@@ -6,6 +6,7 @@ import pytest
 
 from devicecore import Device, DeviceName, FactoryRegistry, Liveness, resolve
 from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
+from devicecore.resolution import Rejected, Resolution
 from devicecore.runtime import Runtime
 from devicecore.testing import FakeFactory
 
@@ -93,3 +94,42 @@ def test_require_and_conflicts() -> None:
 def test_a_device_is_taken_as_it_is() -> None:
     device = Device("/device:ACME:0")
     assert resolve(device).device is device
+
+
+REASONS = (
+    Rejected("MPS", "absent", "MPS exists on macOS only"),
+    Rejected("DML", "absent", "DmlExecutionProvider exists on win32 only"),
+    Rejected("CUDA", "absent", "there is no NVIDIA GPU here"),
+    Rejected("TENSORRT", "absent", "there is no NVIDIA GPU here"),
+    Rejected("XPU", "absent", "there is no Intel GPU here"),
+)
+FAULTS = (
+    Rejected("CUDA", "broken", "libcuda.so.1 is missing", "pip install a && pip install b"),
+    Rejected("TENSORRT", "broken", "libcuda.so.1 is missing", "pip install c; install the driver"),
+    Rejected("OPENVINO", "missing", "a is not installed", "python -m pip install a"),
+)
+
+
+def test_a_person_is_told_each_cause_once_and_no_other_systems() -> None:
+    device = Device("/device:CPU:0")
+    used = "Using CPU:0"
+    first, *causes = Resolution(device, "it is", REASONS).explain().splitlines()
+    assert first.startswith(used)
+    assert causes == ["Nothing better is here: there is no NVIDIA GPU and no Intel GPU."]
+    first, *causes = Resolution(device, "it is", REASONS + FAULTS).explain().splitlines()
+    assert [cause.partition(":")[0] for cause in causes] == [
+        "Not CUDA or TENSORRT",
+        "Not OPENVINO",
+        "Nothing better is here",
+    ]
+    for rejected in ((), REASONS[:2]):
+        told = Resolution(device, "cpu was asked for", rejected).explain().splitlines()
+        assert told[1:] == ["Why: cpu was asked for."]
+
+
+def test_a_frozen_program_is_not_told_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Resolution(Device("/device:CPU:0"), "it is", FAULTS)
+    assert "pip" in found.explain()
+    monkeypatch.setattr("sys.frozen", True, raising=False)
+    assert "pip" not in found.explain()
+    assert "install the driver" in found.explain()

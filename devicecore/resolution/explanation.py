@@ -1,0 +1,69 @@
+"""Why a program uses a device and no better one, for a person who knows neither."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from devicecore.resolution.full import Rejected, Resolution
+
+_OTHER_SYSTEM = re.compile(r"exists on .+ only$")
+_NO_HARDWARE = re.compile(r"there is (no .+?)(?: here)?$")
+_PIP = re.compile(r"\bpip[0-9.]*\b")
+_NOT_INSTALLED = "something that it needs is not part of this program"
+
+
+def explanation(found: Resolution) -> str:
+    """Return one line on what is used, and one for each cause that nothing better is."""
+    device = found.device
+    name = f"{device.device_type}:{device.parsed_name.index}"
+    described = device.attributes.description
+    used = f"Using {name} ({described})." if described else f"Using {name}."
+    return "\n".join([used, *(_causes(found.rejected) or [f"Why: {found.why}."])])
+
+
+def _causes(rejected: Iterable[Rejected]) -> list[str]:
+    here = [each for each in rejected if not _is_of_another_system(each)]
+    lacking = {each.name: what for each in here if (what := _lacking(each))}
+    causes: dict[str, list[Rejected]] = {}
+    for each in here:
+        if each.name not in lacking:
+            causes.setdefault(_without_pip(each.reason) or _NOT_INSTALLED, []).append(each)
+    lines = [_cause(reason, affected) for reason, affected in causes.items()]
+    if lacking:
+        what = _joined(dict.fromkeys(lacking.values()), "and")
+        lines.append(f"Nothing better is here: there is {what}.")
+    return lines
+
+
+def _cause(reason: str, affected: Iterable[Rejected]) -> str:
+    names = dict.fromkeys(each.name for each in affected)
+    fixes = dict.fromkeys(fix for each in affected if (fix := _without_pip(each.fix)))
+    line = f"Not {_joined(names, 'or')}: {reason}."
+    return f"{line} To change that: {'; or '.join(fixes)}" if fixes else line
+
+
+def _is_of_another_system(each: Rejected) -> bool:
+    return each.state == "absent" and _OTHER_SYSTEM.search(each.reason) is not None
+
+
+def _lacking(each: Rejected) -> str:
+    """Return the hardware that is not here, such as ``no NVIDIA GPU``, where that is all."""
+    match = _NO_HARDWARE.match(each.reason)
+    return match[1] if match and each.state == "absent" and not each.fix else ""
+
+
+def _without_pip(text: str) -> str:
+    """Return *text* without its parts on pip where the program is frozen and has none."""
+    if not getattr(sys, "frozen", False):
+        return text
+    return "; ".join(part for part in text.split("; ") if not _PIP.search(part))
+
+
+def _joined(words: Iterable[str], last: str) -> str:
+    *first, end = words
+    return f"{', '.join(first)} {last} {end}" if first else end
