@@ -28,15 +28,14 @@ def explanation(found: Resolution) -> str:
 
 def _causes(rejected: Iterable[Rejected]) -> list[str]:
     here = [each for each in rejected if not _is_of_another_system(each)]
-    lacking = {each.name: what for each in here if (what := _lacking(each))}
+    lacking = dict.fromkeys(what for each in here if (what := _lacking(each)))
     causes: dict[str, list[Rejected]] = {}
     for each in here:
-        if each.name not in lacking:
+        if not _lacking(each):
             causes.setdefault(_without_pip(each.reason) or _NOT_INSTALLED, []).append(each)
     lines = [_cause(reason, affected) for reason, affected in causes.items()]
     if lacking:
-        what = _joined(dict.fromkeys(lacking.values()), "and")
-        lines.append(f"Nothing better is here: there is {what}.")
+        lines.append(f"Nothing better is here: there is {_joined(lacking, 'and')}.")
     return lines
 
 
