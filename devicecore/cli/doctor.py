@@ -11,10 +11,10 @@ from attrs import asdict
 
 from devicecore.cli.listing import candidate_as_data
 from devicecore.cli.progress import progress
-from devicecore.cli.table import heading, print_table
+from devicecore.cli.table import heading, print_table, wrapped_fix
 from devicecore.cli.usage import UsageError
 from devicecore.device_factory import default_registry
-from devicecore.doctor import Case, Session, diagnose, sessions_to_try, tried, write_bundle
+from devicecore.doctor import Case, Session, diagnose, machine, sessions_to_try, tried, write_bundle
 from devicecore.errors import UnknownDeviceError
 from devicecore.names import spelled
 
@@ -60,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace, out: TextIO) -> int:
-    """Run the command; what it finds goes to *out*.
+    """Run the command; what it finds goes to *out*, and the code is 1 where it found something.
 
     Raises:
         UnknownDeviceError: Nobody registered the type.
@@ -92,15 +92,16 @@ def run(args: Namespace, out: TextIO) -> int:
             raise UsageError(msg) from error
     if args.json:
         data = {
+            **machine(),
             "candidates": [candidate_as_data(candidate) for candidate in candidates],
             "findings": [asdict(finding) for finding in findings],
         }
         print(json.dumps(data, indent=2), file=out)
-        return 0
+        return int(bool(findings))
     _print(candidates, findings, out)
     if not args.deep and any(entry.liveness.state == "untried" for entry in candidates):
         print("nothing was run; --deep probes what is untried", file=out)
-    return 0
+    return int(bool(findings))
 
 
 def _asked_about(args: Namespace) -> tuple[Session, ...]:
@@ -131,17 +132,32 @@ def _print(
     *,
     wraps: bool = True,
 ) -> None:
+    for finding in findings:
+        heading(f"finding  {finding.name}", out)
+        rows = [("problem", finding.problem), ("seen", finding.evidence), ("fix", finding.fix)]
+        _print_facts(rows, out, wraps=wraps)
+    print(_summary(candidates, findings), file=out)
     for candidate in candidates:
         registration = candidate.registration
         taken = ", taken" if candidate.chosen else ""
         heading(f"{registration.device_type}  {candidate.liveness.state}{taken}", out)
-        print_table(list(_facts(candidate)), out, last_wraps=wraps)
-    for finding in findings:
-        heading(f"finding  {finding.name}", out)
-        rows = [("problem", finding.problem), ("seen", finding.evidence)]
-        print_table(rows, out, last_wraps=wraps)
-        # One line, however long, can be copied.
-        print_table([("fix    ", finding.fix)], out, last_wraps=False)
+        _print_facts(list(_facts(candidate)), out, wraps=wraps)
+
+
+def _print_facts(rows: Sequence[tuple[str, str]], out: TextIO, *, wraps: bool) -> None:
+    width = max(len(label) for label, _ in rows)
+    for label, text in rows:
+        wrap = wrapped_fix if label == "fix" else None
+        print_table([(label.ljust(width), text)], out, last_wraps=wraps, wrap=wrap)
+
+
+def _summary(candidates: Sequence[Candidate], findings: Sequence[Finding]) -> str:
+    live = dict.fromkeys(
+        candidate.registration.device_type for candidate in candidates if candidate.liveness.is_live
+    )
+    count = len(findings)
+    found = f"{count} finding{'s' * (count != 1)}" if count else "no findings"
+    return f"summary  {found}; live: {', '.join(live) or 'nothing'}"
 
 
 def _registered(text: str) -> str:

@@ -78,6 +78,7 @@ def candidate_as_data(candidate: Candidate) -> dict[str, Any]:
         "origin": registration.origin,
         "chosen": candidate.chosen,
         "ties": list(candidate.ties),
+        "probed_in_this_process": registration.target is None,
         **candidate.liveness.to_json(),
     }
 

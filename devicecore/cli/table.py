@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import TextIO
 
 WIDTH = 80
 _GAP = "  "
+_PIECE = re.compile(r"""(?:\B"[^"]*"|\B'[^']*'|(?<=[=,:\[{(])"[^"]*"|(?<=[=,:\[{(])'[^']*'|\S)+""")
+# No shell of Windows continues a line as the others do.
+_CONTINUED = "" if sys.platform == "win32" else " \\"
+_COMMAND = re.compile(
+    r"(?:\w+=\S* +)*(?:sudo +)?(?:pip|python|uv|export|devicecore|apt|ldconfig)\S* "
+)
 
 
 def print_table(
-    rows: Sequence[Sequence[str]], out: TextIO, *, indent: str = "  ", last_wraps: bool = True
+    rows: Sequence[Sequence[str]],
+    out: TextIO,
+    *,
+    indent: str = "  ",
+    last_wraps: bool = True,
+    wrap: Callable[[str, int], list[str]] | None = None,
 ) -> None:
     """Print *rows* in columns, each as wide as its widest cell; the last one is wrapped.
 
@@ -24,6 +36,7 @@ def print_table(
         out: Where.
         indent: What every line starts with.
         last_wraps: Whether the last column is wrapped at 80 columns or left as it is.
+        wrap: How it is wrapped; None for `wrapped`.
     """
     if not rows:
         return
@@ -33,7 +46,7 @@ def print_table(
         lead = indent + "".join(
             cell.ljust(width) + _GAP for cell, width in zip(row[:-1], widths, strict=True)
         )
-        text = wrapped(row[-1], left) if last_wraps else [row[-1]]
+        text = (wrap or wrapped)(row[-1], left) if last_wraps else [row[-1]]
         for number, line in enumerate(text or [""]):
             print(((lead if not number else " " * left) + line).rstrip(), file=out)
 
@@ -46,6 +59,39 @@ def wrapped(text: str, left: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def wrapped_fix(text: str, left: int) -> list[str]:
+    """Return a fix as `wrapped` does, so that the commands in it can still be copied.
+
+    Each part has a line of its own. A command that goes over several lines says so to the shell,
+    and what stands in quotes is not broken.
+    """
+    width = max(WIDTH - left, 24)
+    lines: list[str] = []
+    for part in _parts(text):
+        end = _CONTINUED if _COMMAND.match(f"{part} ") else ""
+        if len(part) <= width or (_COMMAND.match(f"{part} ") and not end):
+            lines.append(part)
+            continue
+        line = ""
+        for piece in _PIECE.findall(part):
+            if line and len(line) + 1 + len(piece) > width - len(end):
+                lines.append(line + end)
+                line = ""
+            line = f"{line} {piece}" if line else piece
+        lines.append(line)
+    return lines
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a fix that a semicolon ends, with it, but for one in quotes."""
+    parts = [""]
+    for piece in _PIECE.findall(text):
+        parts[-1] = f"{parts[-1]} {piece}" if parts[-1] else piece
+        if piece.endswith(";"):
+            parts.append("")
+    return [part for part in parts if part]
 
 
 def heading(text: str, out: TextIO) -> None:

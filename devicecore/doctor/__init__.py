@@ -1,6 +1,6 @@
 """Diagnoses of a machine, one file each, named in a table."""
 
-from devicecore.doctor.bundle import write_bundle
+from devicecore.doctor.bundle import machine, write_bundle
 from devicecore.doctor.case import Case, Session, Trial
 from devicecore.doctor.diagnosis import Finding, diagnose
 from devicecore.doctor.trial import sessions_to_try, tried
@@ -11,6 +11,7 @@ __all__ = [
     "Session",
     "Trial",
     "diagnose",
+    "machine",
     "sessions_to_try",
     "tried",
     "write_bundle",

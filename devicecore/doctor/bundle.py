@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from importlib.metadata import distributions
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from devicecore import __version__, config
 from devicecore.doctor.redaction import redacted
@@ -39,20 +39,36 @@ def write_bundle(path: Path, report: str) -> None:
         file.write(text)
 
 
-def _machine() -> list[str]:
+def machine() -> dict[str, Any]:
+    """Return what a bundle says of this machine, as plain data."""
     settings = config.load()
+    return {
+        "devicecore": __version__,
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "libc": " ".join(filter(None, platform.libc_ver())),
+        "cpus": {"may_be_used": config.effective_cpu_count(), "of": os.cpu_count()},
+        "environment_of_its_own": sys.prefix != sys.base_prefix,
+        "visible": dict(sorted(settings.visible.items())),
+        "prefer": list(settings.prefer),
+        "exclude": sorted(settings.exclude),
+        "packages": _packages(),
+    }
+
+
+def _machine() -> list[str]:
+    known = machine()
     lines = [
-        f"devicecore {__version__}",
-        f"Python {platform.python_version()} ({platform.python_implementation()})",
-        f"{platform.system()} {platform.release()}, {platform.machine()}, "
-        f"{' '.join(filter(None, platform.libc_ver()))}".rstrip(", "),
-        f"{config.effective_cpu_count()} of {os.cpu_count()} CPUs may be used",
-        f"in an environment of its own: {'yes' if sys.prefix != sys.base_prefix else 'no'}",
+        f"devicecore {known['devicecore']}",
+        f"Python {known['python']}",
+        f"{known['system']}, {known['machine']}, {known['libc']}".rstrip(", "),
+        f"{known['cpus']['may_be_used']} of {known['cpus']['of']} CPUs may be used",
+        f"in an environment of its own: {'yes' if known['environment_of_its_own'] else 'no'}",
     ]
-    lines += [f"{name}={value}" for name, value in sorted(settings.visible.items())]
-    lines += [f"prefer {', '.join(settings.prefer)}"] if settings.prefer else []
-    lines += [f"exclude {', '.join(sorted(settings.exclude))}"] if settings.exclude else []
-    return [*lines, "packages", *(f"  {each}" for each in _packages())]
+    lines += [f"{name}={value}" for name, value in known["visible"].items()]
+    lines += [f"{what} {', '.join(known[what])}" for what in ("prefer", "exclude") if known[what]]
+    return [*lines, "packages", *(f"  {each}" for each in known["packages"])]
 
 
 def _packages() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devicecore.cli import main
+from devicecore.cli.table import wrapped_fix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,16 +28,25 @@ def call(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[int,
 def test_a_session_is_asked_about_by_its_provider(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--provider", "CUDAExecutionProvider", "--option", "trt_fp16_enable=1", "--json"]
     code, out, err = call(words, capsys)
-    assert (code, err) == (0, "")
+    assert (code, err) == (1, "")
     found = {each["name"]: each for each in json.loads(out)["findings"]}
     assert set(found["reduced-precision"]) == {"name", "problem", "evidence", "fix"}
     assert "trt_fp16_enable" in found["wrong-ep-device-or-option-dialect"]["evidence"]
 
 
-def test_a_fix_stands_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_a_summary_and_then_candidates(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(["--provider", "CUDAExecutionProvider"], capsys)
-    assert code == 0
+    assert code == 1
     lines = out.splitlines()
+    # What has no blank, such as a path, is not broken.
+    assert all(len(line) <= 80 for line in lines if len(max(line.split(), key=len)) < 60)
+    summaries = [number for number, line in enumerate(lines) if line.startswith("summary  ")]
+    findings = [number for number, line in enumerate(lines) if line.startswith("finding  ")]
+    candidates = [number for number, line in enumerate(lines) if line.startswith("  known ")]
+    assert len(summaries) == 1
+    assert findings[0] == 0
+    assert max(findings) < summaries[0] < min(candidates)
+    assert f" {len(findings)} finding" in lines[summaries[0]]
     start = lines.index("finding  reduced-precision")
     block = lines[start : start + 8]
     assert '  fix      providers=[("CUDAExecutionProvider", {"use_tf32": "0"})]' in block
@@ -75,11 +86,49 @@ def test_the_bundle_holds_the_report_and_no_path_of_this_machine(
 ) -> None:
     path = tmp_path / "bundle.txt"
     code, out, _ = call(["--bundle", str(path), "--json"], capsys)
-    assert code == 0
+    data = json.loads(out)
+    assert code == bool(data["findings"])
     text = path.read_text(encoding="utf-8")
-    for candidate in json.loads(out)["candidates"]:
+    assert all(f"  {package}\n" in text for package in data["packages"])
+    assert data["packages"]
+    for key in ("devicecore", "python", "system", "machine"):
+        assert data[key] in text
+    for candidate in data["candidates"]:
         assert f"{candidate['device_type']}  {candidate['state']}" in text
     for place in (sys.prefix, str(Path.home()) + "/", str(Path.cwd())):
         assert place not in text
     assert text.startswith("devicecore ")
     assert "onnxruntime" in text
+
+
+PACKAGES = " ".join(f"nvidia-package-{number}" for number in range(9))
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="its shells continue no line this way")
+@pytest.mark.parametrize(
+    ("fix", "commands"),
+    [
+        (f"pip install {PACKAGES}", 1),
+        (f"pip uninstall -y {PACKAGES} && pip install onnxruntime-gpu", 1),
+        (f"A=1 python -m pip install {PACKAGES}; pip check", 2),
+        (f"pip install {PACKAGES}; install the NVIDIA driver, for libcuda.so.1", 1),
+    ],
+)
+def test_a_command_that_is_wrapped_can_be_copied(fix: str, commands: int) -> None:
+    lines = wrapped_fix(fix, 11)
+    assert max(map(len, lines)) <= 80 - 11
+    indented = "\n".join(" " * 11 + line for line in lines)
+    said = 'pip() { echo pip "$@"; }; python() { echo python "$@"; }\n'
+    ran = subprocess.run(
+        ["bash", "-c", said + indented], check=False, capture_output=True, text=True
+    )
+    asked = subprocess.run(["bash", "-c", said + fix], check=False, capture_output=True, text=True)
+    assert ran.stdout == asked.stdout
+    assert ran.stdout.count("\n") >= commands
+
+
+def test_what_stands_in_quotes_is_not_broken() -> None:
+    text = "this is one text; " * 4
+    lines = wrapped_fix(f'options = {{"key": "{text}", "other": \'a; b\'}}; the rest', 11)
+    assert any(f'"{text}"' in line for line in lines)
+    assert lines[-1] == "the rest"
