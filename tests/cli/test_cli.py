@@ -94,6 +94,17 @@ def test_resolve(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(out)["device"].endswith("/device:CPU:0")
 
 
+def test_resolve_says_sentences_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    _, out, _ = call(["resolve", "cpu"], capsys)
+    assert out.startswith("Using CPU:0")
+    assert out.endswith("\nWhy: cpu was asked for.\n")
+    _, out, _ = call(["resolve", "cpu", "--json"], capsys)
+    assert json.loads(out)["why"] == "cpu was asked for"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
