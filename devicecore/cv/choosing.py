@@ -58,7 +58,9 @@ def choose(
             refused[label] = operation.why_not(args, kwargs, device)
         elif not policy.accepts(plan.promise):
             refused[label] = f"it is only {plan.promise} for these arguments"
-        elif reason := why_untrusted(operation, device):
+        elif reason := why_untrusted(
+            operation, device, _channels(operation.images_in(args, kwargs))
+        ):
             refused[label] = reason
         else:
             return Choice(operation, plan)
@@ -66,6 +68,10 @@ def choose(
         refused[policy.label or "torch"] = f"there is none for {device.device_type}"
     op = f"cv2.{name}"
     raise RefusedCallError(op, device.name, refused)
+
+
+def _channels(images: Sequence[Any]) -> int:
+    return int(images[0].shape[-1]) if images[0].ndim > 2 else 1
 
 
 def _labels(device: Device, policy: Policy) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -13,13 +12,13 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.native import original
 from devicecore.cv.results import on_host
-from devicecore.cv.sample_layouts import sample_layouts
+from devicecore.cv.sample_layouts import CHANNELS, samples_of_channels, samples_of_sizes
 from devicecore.first_use import first_use
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from devicecore.cv.operation import Operation
     from devicecore.device import Device
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
 # Of values that are not integers: how much of the larger one.
 _TOLERANCE = 1e-4
+# Kernels that are compiled for a number of channels, which takes seconds: tested with each number
+# when that is first asked for.
+_COMPILED = frozenset({"triton"})
 
 
 class Quarantine:
@@ -69,19 +71,46 @@ def quarantine_reason(op: str, device: Device, test: Callable[[], str]) -> str:
     return _quarantine.reason(op, device, test)
 
 
-def why_untrusted(operation: Operation, device: Device) -> str:
-    """Return what is wrong with a kernel on *device*, or an empty string; tests it once."""
+def why_untrusted(operation: Operation, device: Device, channels: int) -> str:
+    """Return what is wrong with a kernel on *device*, or an empty string; tests it once.
+
+    Args:
+        operation: Whose kernel it is.
+        device: Where.
+        channels: Of the image that it is for.
+    """
     op = f"cv2.{operation.name}[{operation.label}]"
-    return quarantine_reason(op, device, lambda: tested(operation, device))
+    reason = quarantine_reason(op, device, lambda: tested(operation, device))
+    if reason or operation.label not in _COMPILED:
+        return reason
+    own = (channels,)
+    op = f"{op} of {channels} channels"
+    return quarantine_reason(op, device, lambda: tested_channels(operation, device, own))
 
 
 def tested(operation: Operation, device: Device) -> str:
-    """Compare a kernel's examples with OpenCV's answers.
+    """Compare what a kernel makes of its samples with OpenCV's answers.
 
     Returns:
         Where it first broke its promise, or an empty string.
     """
-    samples = chain(operation.examples(), sample_layouts(operation))
+    reason = _first_fault(operation, device, operation.examples())
+    reason = reason or _first_fault(operation, device, samples_of_sizes(operation))
+    if reason or operation.label in _COMPILED:
+        return reason
+    return tested_channels(operation, device, CHANNELS)
+
+
+def tested_channels(operation: Operation, device: Device, counts: Iterable[int]) -> str:
+    """Do the same for images of so many channels each."""
+    return _first_fault(operation, device, samples_of_channels(operation, counts))
+
+
+def _first_fault(
+    operation: Operation,
+    device: Device,
+    samples: Iterable[tuple[Sequence[Any], Mapping[str, Any]]],
+) -> str:
     return next(filter(None, (_fault(operation, device, *sample) for sample in samples)), "")
 
 

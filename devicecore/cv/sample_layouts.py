@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from devicecore.cv.operation import Operation
 
@@ -15,15 +15,36 @@ if TYPE_CHECKING:
     Sample = tuple[list[Any], dict[str, Any]]
 
 # OpenCV's loops differ for 1 to 4 channels, and again for more: odd and even numbers of them.
-_CHANNELS = (1, 2, 3, 4, 5, 8)
+CHANNELS = (1, 2, 3, 4, 5, 8)
 _MOST_DTYPES = 3
 
 
-def sample_layouts(operation: Operation) -> Iterator[Sample]:
-    """Yield calls with images of other layouts, for the first samples of an operation.
+def samples_of_channels(operation: Operation, counts: Iterable[int]) -> Iterator[Sample]:
+    """Yield calls with images of other channel counts, for the first samples of an operation.
 
-    OpenCV may refuse some of them: a matrix of one row only, five channels, a mask of three.
+    OpenCV may refuse some of them, such as a mask of three channels.
     """
+    changes = [_with_channels(count) for count in counts]
+    for args, kwargs, images in _first_samples(operation):
+        if len({image.shape[2:] for image in images}) == 1:
+            yield from (operation.replaced(args, kwargs, change) for change in changes)
+
+
+def samples_of_sizes(operation: Operation) -> Iterator[Sample]:
+    """Yield calls with images of other sizes and strides, for the first samples of an operation.
+
+    OpenCV may refuse some of them, such as a matrix of one row only.
+    """
+    for args, kwargs, images in _first_samples(operation):
+        if len({image.shape[:2] for image in images}) == 1:
+            for change in _sizes(*images[0].shape[:2]):
+                yield operation.replaced(args, kwargs, change)
+
+
+def _first_samples(
+    operation: Operation,
+) -> Iterator[tuple[Sequence[Any], Mapping[str, Any], list[Array]]]:
+    """Yield the first sample of each kind of element types, and its images."""
     seen: set[tuple[str, ...]] = set()
     for args, kwargs in operation.examples():
         images = operation.images_in(args, kwargs)
@@ -33,21 +54,17 @@ def sample_layouts(operation: Operation) -> Iterator[Sample]:
         if len(seen) == _MOST_DTYPES:
             return
         seen.add(dtypes)
-        for change in _changes(images):
-            yield operation.replaced(args, kwargs, change)
+        yield args, kwargs, images
 
 
-def _changes(images: list[Array]) -> Iterator[Callable[[Array], Array]]:
-    """Yield what makes another layout of each image of a call."""
-    if len({image.shape[2:] for image in images}) == 1:
-        yield from (_with_channels(count) for count in _CHANNELS)
-    if len({image.shape[:2] for image in images}) == 1:
-        height, width = (size - size % 2 for size in images[0].shape[:2])
-        yield lambda image: image[: height - 1, : width - 1]
-        yield lambda image: image[:height, :width]
-        yield lambda image: image[:1, :1]
-        yield lambda image: image[::2, 1:]
-        yield _by_columns
+def _sizes(height: int, width: int) -> Iterator[Callable[[Array], Array]]:
+    """Yield what makes another size or stride of each image of a call."""
+    high, wide = height - height % 2, width - width % 2
+    yield lambda image: image[: high - 1, : wide - 1]
+    yield lambda image: image[:high, :wide]
+    yield lambda image: image[:1, :1]
+    yield lambda image: image[::2, 1:]
+    yield _by_columns
 
 
 def _by_columns(image: Array) -> Array:

@@ -9,8 +9,8 @@ import pytest
 
 from devicecore import default_manager
 from devicecore.cv import catalog
-from devicecore.cv.quarantine import tested
-from devicecore.cv.sample_layouts import sample_layouts
+from devicecore.cv.quarantine import tested, tested_channels
+from devicecore.cv.sample_layouts import CHANNELS, samples_of_channels, samples_of_sizes
 
 pytest.importorskip("torch")
 
@@ -29,8 +29,9 @@ def operation(name: str, label: str = "torch") -> Any:
 
 @pytest.mark.parametrize("name", BY_LAYOUT)
 def test_layouts_cover_channels_sizes_and_strides(name: str) -> None:
-    images = [args[0] for args, _ in sample_layouts(operation(name))]
-    assert {1 if image.ndim == 2 else image.shape[2] for image in images} >= {1, 2, 3, 4, 5, 8}
+    images = [args[0] for args, _ in samples_of_channels(operation(name), CHANNELS)]
+    assert {1 if image.ndim == 2 else image.shape[2] for image in images} == {1, 2, 3, 4, 5, 8}
+    images = [args[0] for args, _ in samples_of_sizes(operation(name))]
     sizes = {image.shape[:2] for image in images}
     assert (1, 1) in sizes
     assert {size[0] % 2 for size in sizes} == {0, 1}
@@ -61,10 +62,13 @@ def test_a_kernel_that_is_wrong_for_many_channels_is_set_aside(
 
     monkeypatch.setattr(type(flip), "run", wrong)
     assert "other values than promised" in tested(flip, cpu())
+    assert "other values than promised" in tested_channels(flip, cpu(), (channels,))
+    assert tested_channels(flip, cpu(), (3,)) == ""
 
 
 def test_samples_are_not_changed() -> None:
     before = [np.copy(args[0]) for args, _ in operation("flip").examples()]
-    list(sample_layouts(operation("flip")))
+    list(samples_of_sizes(operation("flip")))
+    list(samples_of_channels(operation("flip"), CHANNELS))
     after = [args[0] for args, _ in operation("flip").examples()]
     assert all(np.array_equal(*pair) for pair in zip(before, after, strict=True))
