@@ -278,10 +278,14 @@ class Operation:
 
     def why_not_on(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> str:
         """Return why `supports` says no."""
-        images = self.images_in(args, kwargs)
-        arrays = [each for each in images if isinstance(each, np.ndarray)]
-        if arrays or not images:
-            return f"{self.images[0]} is no tensor, and kernels of {self.label} read tensors only"
+        arrays = [
+            name
+            for index, name in self._places
+            if isinstance(self._argument(index, args, kwargs), np.ndarray)
+        ]
+        if arrays or not self.images_in(args, kwargs):
+            name = arrays[0] if arrays else self.images[0]
+            return f"{name} is no tensor, and kernels of {self.label} read tensors only"
         return self.why_not(args, kwargs, _device)
 
     def exactness(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:

@@ -88,6 +88,7 @@ SESSION_ATTRIBUTES: Mapping[str, Callable[[str, str], Any]] = {
     "enable_mem_pattern": _truth,
     "enable_mem_reuse": _truth,
     "inter_op_num_threads": _count,
+    "intra_op_num_threads": _count,
     "use_deterministic_compute": _truth,
 }
 """What can be set, with the function that reads its text."""

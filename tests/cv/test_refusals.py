@@ -181,3 +181,13 @@ def test_reasons_are_in_the_ledger() -> None:
     with cv.using("torch"), pytest.raises(NoKernelError, match="int16"):
         cv.resize(np.zeros((8, 8), np.int16), (3, 3))
     default_ledger().clear()
+
+
+@pytest.mark.parametrize("first_is_tensor", [True, False])
+def test_the_argument_that_is_no_tensor_is_named(*, first_is_tensor: bool) -> None:
+    array = np.zeros((4, 4), np.uint8)
+    images = (
+        [torch.from_numpy(array), array] if first_is_tensor else [array, torch.from_numpy(array)]
+    )
+    with pytest.raises(NoKernelError, match=f"src{2 if first_is_tensor else 1} is no tensor"):
+        host_cpu().compute("cv2.add", *images)

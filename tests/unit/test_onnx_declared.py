@@ -218,6 +218,7 @@ def test_messages_are_printed_where_they_are_asked_for(
         {"log_severity_level": -1},
         {"enable_mem_pattern": "perhaps"},
         {"inter_op_num_threads": "-1"},
+        {"intra_op_num_threads": "many"},
     ],
 )
 def test_a_value_that_is_none_is_refused_at_once(options: dict[str, Any]) -> None:
@@ -227,9 +228,14 @@ def test_a_value_that_is_none_is_refused_at_once(options: dict[str, Any]) -> Non
 
 
 def test_a_programs_own_session_takes_the_same_options() -> None:
-    wanted = {"log_severity_level": "info", "session.disable_prepacking": True}
+    wanted = {
+        "intra_op_num_threads": 1,
+        "log_severity_level": "info",
+        "session.disable_prepacking": True,
+    }
     options = session_options("cpu", session_options=wanted)
     assert options.log_severity_level == 1
+    assert options.intra_op_num_threads == 1
     assert options.get_session_config_entry("session.disable_prepacking") == "1"
     with pytest.raises(ModelError, match=r"ignores the option 'session.nothing'"):
         session_options("cpu", session_options={"session.nothing": 1})
