@@ -15,6 +15,7 @@ from devicecore.fork import rearm_after_fork
 from devicecore.migrate.blocks import Users, during_calls
 from devicecore.migrate.dispatched import Dispatched
 from devicecore.migrate.guard import Guard
+from devicecore.migrate.homes import at_home, function_of
 from devicecore.migrate.importing import Watch
 from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.judging import keeps
@@ -22,7 +23,7 @@ from devicecore.migrate.keys import ANY_NUMBER, Keys
 from devicecore.migrate.lazy import consumers
 from devicecore.migrate.lazy.current import by_host
 from devicecore.migrate.plan import OptimizationPlan
-from devicecore.migrate.report import Report, Tally
+from devicecore.migrate.report import Report, Tally, merged
 from devicecore.migrate.scanning import imported, namespace_of
 from devicecore.migrate.site import Care, Site
 from devicecore.migrate.strategies import default_strategies
@@ -31,6 +32,7 @@ from devicecore.migrate.targets import Target, resolve
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.ufuncs import as_its_kind
 from devicecore.migrate.unmatched import unmatched, warn_of_missing_packages
+from devicecore.migrate.workers import WorkerTallies
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
 from devicecore.scope.interrupts import always_left
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.keys import Key, Segments
     from devicecore.migrate.plan import PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
+    from devicecore.migrate.report import Row
     from devicecore.migrate.strategy import Strategy
     from devicecore.migrate.targets import Located, Pending, Resolved
     from devicecore.migrate.tracker import Node
@@ -109,6 +112,8 @@ class PipelineMigrator:
         self._watches: dict[str, Watch] = {}
         self._pending: set[str] = set()
         self._sites: dict[tuple[str, Key], Site | None] = {}
+        entries = [(str(e.key), e.device, e.options) for e in self.plan.entries]
+        self._workers = WorkerTallies(repr(entries), self._counted_here)
         self._missing: tuple[Pending, ...] | None = None  # before it was ever active
         self.after_fork()
         rearm_after_fork(self)
@@ -143,6 +148,7 @@ class PipelineMigrator:
             with self._lock:
                 self._users.add(user)  # from here on there is something to be put back
                 if len(self._users) == 1:
+                    self._workers.begin()
                     if config.load().migrates:
                         self._patch_all()
                     else:
@@ -169,13 +175,12 @@ class PipelineMigrator:
                 self._ask_for_pending()
 
     def report(self) -> Report:
-        """Return what became of the calls so far."""
-        sites = [site for site in list(self._sites.values()) if site is not None]
-        rows = [row for row in (site.tally.row() for site in sites) if row.calls]
-        rows.sort(key=lambda row: row.device_s + row.host_s, reverse=True)
+        """Return what became of the calls so far, those of workers among them."""
+        own = [site.tally.row() for site in list(self._sites.values()) if site is not None]
+        rows = merged([*own, *self._workers.received()[1]])
         held = self._injector.held_elsewhere() if len(self._users) else {}
-        still_held = [f"{name}: {text}" for name, texts in held.items() for text in texts]
-        return Report(rows, still_held, self._unmatched())
+        texts = [f"{name}: {text}" for name, texts in held.items() for text in texts]
+        return Report(rows, texts, self._unmatched())
 
     def __enter__(self) -> Self:
         """Activate it; see `activate`."""
@@ -229,8 +234,15 @@ class PipelineMigrator:
         """
         return cast("Function", during_calls(self, function))
 
+    def _counted_here(self) -> tuple[list[str], list[Row]]:
+        sites = list(self._sites.items())
+        rows = [site.tally.since_fork() for _, site in sites if site is not None]
+        return [str(key) for (_, key), _ in sites], [row for row in rows if row.calls]
+
     def _unmatched(self) -> list[str]:
+        told = self._workers.received()[0]
         keys = {key for _, key in list(self._sites)}
+        keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
         return [] if self._missing is None else unmatched(self.plan, keys, self._missing)
 
     def _has_recorded_frames(self) -> bool:
@@ -254,7 +266,7 @@ class PipelineMigrator:
             self._patch(wanted.target, is_frame=is_frame)
         if self._records or any(self._strategy(each.target) is None for each in found.targets):
             # A frame's line is for what runs inside; and what is recorded may come to all of them.
-            for target in map(_at_home, self._known_targets(self.registry.packages_in_frames)):
+            for target in map(at_home, self._known_targets(self.registry.packages_in_frames)):
                 self._patch(target, is_frame=self._strategy(target) is None)
         if self._records:
             for holder, name, handler in consumers.found(self._patched):
@@ -274,7 +286,7 @@ class PipelineMigrator:
         if target.module.partition(".")[0] == "cv2":
             from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
         make = self._wrapper.of_frame(frame) if is_frame else self._wrapper.of_leaf(frame)
-        function = _function(target)
+        function = function_of(target)
         make = self._dispatched.found_by_itself(function, as_its_kind(function, frame, make))
         self._injector.add(*target.holder(), make)
         self._patched.add(frame)
@@ -331,9 +343,9 @@ class PipelineMigrator:
         """Return what computes a function, also if it has another name where it is at home."""
         found = self.registry.find(target.module, target.qualname)
         if found is None:
-            function = _function(target)
+            function = function_of(target)
             known = self._known_targets(self.registry.packages)
-            aliases = (each for each in known if _function(each) is function)
+            aliases = (each for each in known if function_of(each) is function)
             others = (self.registry.find(each.module, each.qualname) for each in aliases)
             # Other classes may inherit a method that means something only for some.
             found = next((each for each in others if getattr(each, "is_of_heirs", True)), None)
@@ -355,6 +367,7 @@ class PipelineMigrator:
             site = None if entry.is_original else self._site(path, entry, strategy)
             with self._lock:
                 self._sites.setdefault(known, site)
+            self._workers.told()
         return self._sites[known]
 
     def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
@@ -369,6 +382,7 @@ class PipelineMigrator:
             return None  # the originals themselves
         source = entry.device if device is None else device.name
         tally = Tally(path, entry.device if device is None else device.label)
+        tally.told = self._workers.told
         how = strategy or MoveInputStrategy()
         given = (device, source, entry.options, how, self._care, tally, reason)
         if not self._records:
@@ -376,23 +390,6 @@ class PipelineMigrator:
         from devicecore.migrate.lazy.sites import site_in_frames  # it imports numpy
 
         return site_in_frames(*given)
-
-
-def _function(target: Target) -> Any:
-    return getattr(*target.holder(), None)
-
-
-def _at_home(target: Target) -> Target:
-    """Return the same function by the name that it has where it is defined, as a plan's is."""
-    function = _function(target)
-    module, qualname = (getattr(function, each, None) for each in ("__module__", "__qualname__"))
-    if "." in target.qualname or not isinstance(module, str) or not isinstance(qualname, str):
-        return target
-    home = Target(module, qualname)
-    with suppress(PlanError):
-        if _function(home) is function:
-            return home
-    return target
 
 
 def _logger() -> logging.Logger:

@@ -14,7 +14,7 @@ from devicecore.errors import shorten
 from devicecore.fork import rearm_after_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 # A framework's words may differ each time, as the addresses and the sizes in them do.
 MOST_REASONS: Final = 32
@@ -34,12 +34,31 @@ class Tally:
         self.path = path
         self.device = device
         self._lock = threading.Lock()
+        self.told: Callable[[], None] | None = None
         self._begin()
+        self._before = self._row()
         rearm_after_fork(self)
 
     def after_fork(self) -> None:
         """Make a lock that no thread of the parent holds."""
         self._lock = threading.Lock()
+        self._before = self._row()
+
+    def since_fork(self) -> Row:
+        """Return what this process alone has counted, and none that it was forked from."""
+        now, old = self.row(), self._before
+        reasons = {why: n - old.reasons.get(why, 0) for why, n in now.reasons.items()}
+        return Row(
+            path=now.path,
+            device=now.device,
+            calls=now.calls - old.calls,
+            migrated=now.migrated - old.migrated,
+            reasons={why: n for why, n in reasons.items() if n},
+            bytes_moved=now.bytes_moved - old.bytes_moved,
+            device_s=now.device_s - old.device_s,
+            host_s=now.host_s - old.host_s,
+            first_use_s=now.first_use_s - old.first_use_s,
+        )
 
     def _begin(self) -> None:
         self._migrated = 0
@@ -67,6 +86,7 @@ class Tally:
             self._bytes += moved
             self._host_s += host
             self._first_use_s += first_use
+        self._tell()
 
     def fell_back(
         self, seconds: float, reason: str, *, device: float = 0.0, first_use: float = 0.0
@@ -85,6 +105,11 @@ class Tally:
             self._device_s += device
             self._first_use_s += first_use
             self._reasons[self._known(reason)] += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.told is not None:
+            self.told()
 
     def add(self, row: Row) -> None:
         """Count what another tally of the same path has counted."""
@@ -166,6 +191,15 @@ class Row:
     def fell_back(self) -> int:
         """How many calls the original function answered."""
         return self.calls - self.migrated
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """Return one row for each path that was called, and device, those that took longest first."""
+    tallies: dict[tuple[str, str], Tally] = {}
+    for row in rows:
+        tallies.setdefault((row.path, row.device), Tally(row.path, row.device)).add(row)
+    found = [row for row in (tally.row() for tally in tallies.values()) if row.calls]
+    return sorted(found, key=lambda row: row.device_s + row.host_s, reverse=True)
 
 
 @frozen

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.plan import OptimizationPlan
     from devicecore.migrate.targets import Pending
 
-_WHAT: Final = "no call of this process was for it"
+_WHAT: Final = "no call of this process, or of its workers with this plan, was for it"
 
 
 def unmatched(

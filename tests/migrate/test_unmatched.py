@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TORCH = {"device": "cpu", "kernel": "torch"}
 IMAGE = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
-WHAT = "no call of this process was for it"
+WHAT = "no call of this process, or of its workers with this plan, was for it"
 
 
 def test_keys_that_were_for_no_call(write: Callable[..., None], no_trace: None) -> None:

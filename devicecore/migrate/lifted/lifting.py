@@ -222,6 +222,9 @@ class Lifter(PipelineMigrator):
         _put_on_host(memory for each in self._kept if (memory := each()) is not None)
         self._kept = []
 
+    def _counted_here(self) -> tuple[list[str], list[Row]]:
+        return [], []  # all of it goes with the batches
+
     def _has_recorded_frames(self) -> bool:
         return True
 
