@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from devicecore.optional.search_path import search_path
 from devicecore.trusted_files import open_regular
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def entry_points(group: str) -> list[InstalledEntryPoint]:
     versions of a distribution the first one on ``sys.path`` counts.
     """
     found: dict[str, list[InstalledEntryPoint]] = {}
-    for entry in sys.path:
+    for entry in search_path():
         for name, points in _in_entry(group, entry or "."):
             found.setdefault(_normalized(name), points)
     points = [point for points in found.values() for point in points]

@@ -16,6 +16,7 @@ from attrs import asdict, evolve
 from devicecore.doctor.case import Session, Trial
 from devicecore.errors import MissingDependencyError, ModelError, NotLiveError
 from devicecore.optional import installed, require
+from devicecore.optional.search_path import search_path
 from devicecore.ort import (
     CPU_PROVIDER,
     PROVIDERS,
@@ -71,7 +72,7 @@ def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
     with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as folder:
         result = Path(folder, "trial.json")
         job = {
-            "path": sys.path,
+            "path": search_path(),
             "model": model,
             "provider": session.provider,
             "options": dict(session.options),

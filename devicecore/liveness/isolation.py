@@ -7,7 +7,6 @@ gets a `Report` within the time-out.
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -18,6 +17,7 @@ from attrs import evolve
 from devicecore.liveness.probe_process import ProbeProcess, _running, stop_probes
 from devicecore.liveness.report import Report, ask, broken, failure, read_report
 from devicecore.liveness.state import Liveness
+from devicecore.optional.search_path import search_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def ask_in_child(
         InterruptedError: `stop_probes` was called meanwhile.
     """
     started = time.perf_counter()
-    job = {"path": sys.path, "target": target, "framework": framework}
+    job = {"path": search_path(), "target": target, "framework": framework}
     try:
         child = ProbeProcess(job)
     except OSError as error:  # no interpreter, no memory or no descriptors left

@@ -48,6 +48,7 @@ class ProbeProcess:
     """
 
     def __init__(self, job: dict[str, Any]) -> None:
+        self._job = json.dumps(job).encode() + b"\n"  # first: where it fails, no child is left
         self.said: dict[str, Any] = {}
         self.limit_s = 0.0
         self._import_s = 0.0
@@ -65,7 +66,6 @@ class ProbeProcess:
         )
         _running.add(self._child)
         self._noise = _Noise(self._child.stderr)
-        self._job = json.dumps(job).encode() + b"\n"
         for work in (self._ask, self._listen, self._noise.collect):
             threading.Thread(target=work, name="devicecore-probe-pipe", daemon=True).start()
 

@@ -5,12 +5,12 @@ Probes, errors and the doctor all speak from here.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from devicecore.optional.search_path import search_path
 from devicecore.ort.package import leftover_folder, ort_package, why_missing
 from devicecore.ort.providers import PROVIDERS, provider_named
 from devicecore.ort.spec import CPU_PROVIDER
@@ -46,7 +46,7 @@ def recorded_builds() -> Mapping[str, str]:
     """Return the builds of ONNX Runtime that pip lists, by name, with their versions."""
     from importlib.metadata import PathDistribution  # late: it takes longer than to look
 
-    infos = [info for entry in sys.path for name in _NAMES for info in Path(entry).glob(name)]
+    infos = [info for entry in search_path() for name in _NAMES for info in Path(entry).glob(name)]
     builds: dict[str, str] = {}
     for info in infos:
         distribution = PathDistribution(info)

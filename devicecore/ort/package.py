@@ -9,6 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 from devicecore.optional import installed, package_dir
+from devicecore.optional.search_path import search_path
 from devicecore.ort.providers import PROVIDERS, Plugin, Provider, provider_named
 from devicecore.ort.spec import CPU_PROVIDER
 
@@ -75,7 +76,7 @@ def leftover_folder() -> Path | None:
     """
     if installed("onnxruntime"):
         return None
-    folders = (Path(entry) / "onnxruntime" for entry in sys.path if entry)
+    folders = (Path(entry) / "onnxruntime" for entry in search_path() if entry)
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
