@@ -16,9 +16,10 @@ nothing was ever patched.
 
 from __future__ import annotations
 
-import importlib
-import itertools
-import sys
+# Under names that no module has: what is below this one is an attribute of it.
+import importlib as _importlib
+import itertools as _itertools
+import sys as _sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -59,7 +60,7 @@ class Originals:
     def __init__(self) -> None:
         self._kept: dict[int, _Kept] = {}
         self._wrappers: WeakValueDictionary[int, FunctionType] = WeakValueDictionary()
-        self._numbers = itertools.count(1)
+        self._numbers = _itertools.count(1)
 
     def add(self, original: Any, module: str, user: object) -> None:
         """Give *original* a second address, if pickle finds it by its own one.
@@ -77,9 +78,9 @@ class Originals:
             if not _leads_to(original, home, name):
                 return
             kept = self._kept[id(original)] = _Kept(original, home, name, own)
-            sys.path_importer_cache[_ENTRY] = _finder
+            _sys.path_importer_cache[_ENTRY] = _finder
             if not _tell(original, _second(home)) and own is None:
-                sys.modules.setdefault(_second(home), _StandIn(_second(home)))
+                _sys.modules.setdefault(_second(home), _StandIn(_second(home)))
         kept.users.append(user)
 
     def discard(self, original: Any, user: object) -> None:
@@ -93,7 +94,7 @@ class Originals:
         if getattr(original, "__module__", None) == _second(kept.home):
             _tell(original, kept.said)
         if all(each.home != kept.home for each in self._kept.values() if each is not kept):
-            sys.modules.pop(_second(kept.home), None)
+            _sys.modules.pop(_second(kept.home), None)
             globals().pop(_second(kept.home).removeprefix(_PREFIX), None)
         del self._kept[id(original)]
 
@@ -135,7 +136,7 @@ class Originals:
         if any(each.startswith(f"{name}.") for each in known):
             return _Space(second, path)
         try:
-            found: Any = importlib.import_module(home)
+            found: Any = _importlib.import_module(home)
         except ImportError as error:  # it was there once; pickle, looking everywhere, minds no more
             raise AttributeError(name) from error
         for part in path:
@@ -146,7 +147,7 @@ class Originals:
 def _leads_to(original: Any, home: Any, name: Any) -> bool:
     if not isinstance(home, str) or not isinstance(name, str):
         return False
-    found = sys.modules.get(home)
+    found = _sys.modules.get(home)
     for part in name.split("."):
         found = getattr(found, part, None)
     return found is original
@@ -201,7 +202,7 @@ class _Finder:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module. The one that it stands in for is there, and so found, before it."""
-        importlib.import_module(_home(spec.name))
+        _importlib.import_module(_home(spec.name))
         return _StandIn(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -210,4 +211,4 @@ class _Finder:
 
 ORIGINALS: Final = Originals()
 _finder: Final[Any] = _Finder()
-sys.path_importer_cache[_ENTRY] = _finder
+_sys.path_importer_cache[_ENTRY] = _finder

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
+
+# Kept here, as a plan may name it: this module calls in the name of the program.
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -199,8 +201,12 @@ class Site:
         reason: str,
         spent: tuple[float, float] = (0.0, 0.0),
     ) -> Any:
-        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
+        self._record(reason)
         return self._answered(original, args, kwargs, reason, spent)
+
+    def _record(self, reason: str) -> None:
+        with self.care.inside_kernels():  # logging may call what the plan names
+            default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
 
     def _answered(
         self,
@@ -210,11 +216,11 @@ class Site:
         reason: str,
         spent: tuple[float, float] = (0.0, 0.0),
     ) -> Any:
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             return original(*args, **kwargs)
         finally:
-            seconds = time.perf_counter() - start
+            seconds = perf_counter() - start
             self.tally.fell_back(seconds, reason, device=spent[0], first_use=spent[1])
 
     def _verified(
@@ -228,14 +234,15 @@ class Site:
         """Return the original's result, and switch the path off if the device's was another."""
         is_same = False
         reason = f"its result was not {self.options.accept}, so it is not used any more"
-        start = time.perf_counter()
+        start = perf_counter()
         host = 0.0
         try:
             try:
                 expected = original(*args, **kwargs)
             finally:
-                host = time.perf_counter() - start
-            is_same = self.care.keeps(self.options.accept, found, expected)
+                host = perf_counter() - start
+            with self.care.inside_kernels():
+                is_same = self.care.keeps(self.options.accept, found, expected)
         finally:
             if not is_same:  # also where the original has an error, and the device had none
                 self.state.switch_off(reason)
@@ -244,7 +251,7 @@ class Site:
             moved = self._moved(self.device, args, kwargs, found)
             self.tally.migrated(spent[0], moved, host=host, first_use=spent[1])
             return expected
-        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
+        self._record(reason)
         if self.care.is_strict:
             raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
         return expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Final
 
+from devicecore.migrate.own_calls import frame_at, is_of_ours, may_be_ours
 from devicecore.migrate.tracker import UNSET
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class UniversalWrapper:
     """Makes the wrappers of functions that a plan names.
 
     What becomes of a call is decided once for each path, and kept at its node: a call that the plan
-    is not for costs little more than finding that.
+    is not for costs little more than finding that. Calls that devicecore makes for itself, such as
+    of ``numpy.array``, are not the program's: they go to the original.
 
     Args:
         tracker: Knows the path of a call.
@@ -47,6 +49,7 @@ class UniversalWrapper:
     def of_leaf(self, frame: Segments) -> Callable[[Link], Any]:
         """Return what wraps a function that no patched function runs inside of."""
         at, decided, off_plan = self._tracker.at, self._decided, self._off_plan
+        is_used_here = may_be_ours(frame)
 
         def make(below: Link) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -54,10 +57,11 @@ class UniversalWrapper:
                     return below.target(*args, **kwargs)
                 node = at(frame)
                 site = node.decision
-                if site is UNSET:
-                    site = decided(node)
-                if site is not None:
-                    return site.call(below.target, args, kwargs)
+                if site is not None and not (is_used_here and is_of_ours(frame_at(1))):
+                    if site is UNSET:
+                        site = decided(node)
+                    if site is not None:
+                        return site.call(below.target, args, kwargs)
                 if off_plan is not None:
                     return off_plan(below.target, args, kwargs)
                 return below.target(*args, **kwargs)
@@ -86,13 +90,14 @@ class UniversalWrapper:
         else becomes of their calls.
         """
         inside, decided, tracked = self._tracker.inside, self._decided, self._tracker.tracked
+        is_used_here = may_be_ours(frame)
 
         def make(below: Link) -> Any:
             if not _runs_at_once(below.original):
                 return tracked(below, frame)
 
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if not below.active:
+                if not below.active or (is_used_here and is_of_ours(frame_at(1))):
                     return below.target(*args, **kwargs)
                 with inside(frame) as node:
                     site = node.decision
@@ -108,7 +113,11 @@ class UniversalWrapper:
 
     def _decided(self, node: Node) -> Site | None:
         # Two threads may decide at once: both find the same, and one of them is kept.
-        node.decision = None if KERNEL in node.path else self._decide(node)
+        if KERNEL in node.path:
+            node.decision = None
+        else:
+            with self._tracker.inside(KERNEL):  # what it asks may call the same function
+                node.decision = self._decide(node)
         return node.decision  # type: ignore[no-any-return]
 
 
