@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attrs import frozen
@@ -15,16 +15,16 @@ from attrs import frozen
 from devicecore.errors import PlanError
 from devicecore.errors.base import listing
 from devicecore.migrate.keys import ANY, ANY_NUMBER, WILDCARDS, Key, first_tie
+from devicecore.migrate.looking import ABSENT, definer, is_a, names_of, own, static
 from devicecore.migrate.plan import tied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from devicecore.migrate.keys import Segments
     from devicecore.migrate.plan import OptimizationPlan, PlanEntry
 
 MAIN: Final = "__main__"
-_ABSENT: Final = object()
 
 
 @frozen
@@ -53,7 +53,7 @@ class Target:
         """
         owner, _, name = self.qualname.rpartition(".")
         holder = _at(self.module, owner)
-        if holder is _ABSENT or _static(holder, name) is _ABSENT:
+        if holder is ABSENT or static(holder, name) is ABSENT:
             raise PlanError("/".join(self.canonical), "it is not there any more")
         return holder, name
 
@@ -121,9 +121,9 @@ def resolve(plan: OptimizationPlan, allow_imports: Iterable[str] = ()) -> Resolv
     """Find the functions that *plan* names; ask again when more is imported.
 
     A segment is ``module:qualname``; a dotted name, whose first parts are an imported module; a
-    method, if it comes after a class; or a name of the main program. A bare name that is none of
-    those is the class of that name that is defined in an imported module. A class without a method
-    stands for its instances being called.
+    method, if it comes after a class; a name of the main program; or, after a method, another one
+    of its class. A bare name that is none of those is the class of that name that is defined in an
+    imported module. A class without a method stands for its instances being called.
 
     Args:
         plan: The plan.
@@ -187,20 +187,23 @@ class _Finder:
     def frames(self, key: Key) -> Iterator[Target | str]:
         """Yield the functions that *key* names, and the wildcards between them."""
         segments = list(reversed(key.pattern))
+        cls: _Spot | None = None  # of the method before
         while segments:
             segment = segments.pop()
             if segment in WILDCARDS:
                 yield segment
                 continue
-            spot = self._spot(segment)
-            if _is(spot.value, type):
+            is_own = cls is not None and _is_method_of(cls, segment)
+            spot = self._below(cls, [segment]) if cls and is_own else self._spot(segment)
+            if is_a(spot.value, type):
+                cls = spot
                 following = segments[-1] if segments else ""
                 if following == ANY:
                     reason = f"a * after the class '{spot}' is any of its methods"
                     raise PlanError("", reason, "name the method: only named ones are patched")
                 name = segments.pop() if following.isidentifier() else _called_as(spot)
                 spot = self._below(spot, [name])
-            if not (callable(spot.value) or _is(spot.value, classmethod)):
+            if not (callable(spot.value) or is_a(spot.value, classmethod)):
                 raise PlanError("", f"'{spot}' is of type {type(spot.value).__name__}, no function")
             yield Target(spot.module, spot.qualname)
 
@@ -210,7 +213,7 @@ class _Finder:
             return self._below(self._module(module), qualname.split("."))
         parts = segment.split(".")
         loaded = _longest_loaded(parts[:-1])
-        if not loaded and parts[0] in _names(sys.modules.get(MAIN)):
+        if not loaded and parts[0] in names_of(sys.modules.get(MAIN)):
             return self._below(_Spot(MAIN, "", sys.modules[MAIN]), parts)
         if len(parts) == 1:
             return _class_called(segment)
@@ -235,25 +238,25 @@ class _Finder:
     def _below(self, spot: _Spot, parts: list[str]) -> _Spot:
         """Return what *parts* name one below the other, in a module or in a class."""
         for part in parts:
-            if spot.qualname and not _is(spot.value, type):
+            if spot.qualname and not is_a(spot.value, type):
                 reason = f"'{spot}' is of type {type(spot.value).__name__}"
                 raise PlanError("", reason, f"only modules and classes can hold {part!r}")
-            value = _static(spot.value, part)
+            value = static(spot.value, part)
             if not spot.qualname:
                 value = self._of_module(spot, part, value)
-            elif value is _ABSENT:
+            elif value is ABSENT:
                 raise _no_such(spot, part)
             spot = self._at_home(spot, part, value)
         return spot
 
     def _of_module(self, spot: _Spot, part: str, value: Any) -> Any:
         """Return what a module calls *part*, where *value* is what its own names say."""
-        spec = _names(spot.value).get("__spec__")
+        spec = names_of(spot.value).get("__spec__")
         if getattr(spec, "_initializing", False):  # what it has now, it may still replace
             raise _NotYetError(spot.module, False)
-        if value is _ABSENT and spot.module.partition(".")[0] in self._allowed:
+        if value is ABSENT and spot.module.partition(".")[0] in self._allowed:
             value = _asked_for(spot, part)
-        if value is not _ABSENT:
+        if value is not ABSENT:
             return value
         if spot.module == MAIN:
             raise _NotYetError(MAIN, True)
@@ -270,11 +273,11 @@ class _Finder:
     def _at_home(self, spot: _Spot, part: str, value: Any) -> _Spot:
         """Return where *value*, which *spot* calls *part*, is at home; else that it is there."""
         qualname = f"{spot.qualname}.{part}" if spot.qualname else part
-        if _is(value, ModuleType):
-            name = _own(value, "__name__")
+        if is_a(value, ModuleType):
+            name = own(value, "__name__")
             is_known = sys.modules.get(name) is value
             return _Spot(name if is_known else f"{spot.module}.{part}", "", value)
-        if _is(spot.value, type) and not _is(value, type):
+        if is_a(spot.value, type) and not is_a(value, type):
             return _Spot(spot.module, qualname, value)  # a method stays with the class it is for
         here = _Spot(spot.module, qualname, value)
         return _home(value) or self._homeless.setdefault(id(value), here)
@@ -282,7 +285,7 @@ class _Finder:
 
 def _class_called(name: str) -> _Spot:
     """Return the only loaded class of that name."""
-    classes = {id(found.value): found for found in _defined(name) if _is(found.value, type)}
+    classes = {id(found.value): found for found in _defined(name) if is_a(found.value, type)}
     if not classes:
         raise _NotYetError(MAIN, True)
     if len(classes) > 1:
@@ -294,9 +297,17 @@ def _class_called(name: str) -> _Spot:
 def _defined(name: str) -> Iterator[_Spot]:
     """Yield what is called *name* in a loaded module that defines it."""
     for module_name, module in list(sys.modules.items()):
-        value = _names(module).get(name, _ABSENT)
-        if value is not _ABSENT and _own(value, "__module__") == module_name:
+        value = names_of(module).get(name, ABSENT)
+        if value is not ABSENT and own(value, "__module__") == module_name:
             yield _Spot(module_name, name, value)
+
+
+def _is_method_of(cls: _Spot, name: str) -> bool:
+    """Return whether a bare name after a method is another one of its class, as ``self`` has it."""
+    if name in names_of(sys.modules.get(MAIN)):
+        return False
+    found = static(cls.value, name)
+    return callable(found) or is_a(found, classmethod)
 
 
 def _called_as(spot: _Spot) -> str:
@@ -304,20 +315,16 @@ def _called_as(spot: _Spot) -> str:
 
     Where that is everybody's, which calls ``forward`` as torch's ``Module`` does, it is the latter.
     """
-    caller, worker = (_definer(spot.value, name) for name in ("__call__", "forward"))
+    caller, worker = (definer(spot.value, name) for name in ("__call__", "forward"))
     if caller is None:
         raise PlanError("", f"instances of '{spot}' cannot be called", "name a method of it")
     is_overridden = worker is not caller and "forward" in vars(caller)
     return "forward" if is_overridden else "__call__"
 
 
-def _definer(cls: type, name: str) -> type | None:
-    return next((base for base in cls.__mro__ if name in vars(base)), None)
-
-
 def _home(value: Any) -> _Spot | None:
     """Return where *value* says that it lives, if it is really there."""
-    module, qualname = _own(value, "__module__"), _own(value, "__qualname__")
+    module, qualname = own(value, "__module__"), own(value, "__qualname__")
     is_text = isinstance(module, str) and isinstance(qualname, str)
     if not is_text or _at(module, qualname) is not value:
         return None
@@ -327,9 +334,9 @@ def _home(value: Any) -> _Spot | None:
 
 
 def _at(module: str, qualname: str) -> Any:
-    value: Any = sys.modules.get(module, _ABSENT)
+    value: Any = sys.modules.get(module, ABSENT)
     for part in filter(None, qualname.split(".")):
-        value = _static(value, part)
+        value = static(value, part)
     return value
 
 
@@ -343,8 +350,8 @@ def _asked_for(spot: _Spot, part: str) -> Any:
     """Return what a module, which may be asked and imported from, calls *part*."""
     full = f"{spot.module}.{part}"
     try:
-        value = getattr(spot.value, part, _ABSENT)
-        return import_module(full) if value is _ABSENT and _is_submodule(spot, part) else value
+        value = getattr(spot.value, part, ABSENT)
+        return import_module(full) if value is ABSENT and _is_submodule(spot, part) else value
     except ImportError as error:
         raise PlanError("", f"{full!r} cannot be imported: {error}") from error
 
@@ -353,47 +360,23 @@ def _is_submodule(package: _Spot, part: str) -> bool:
     """Return whether *part* can be imported from *package*."""
     name = f"{package.module}.{part}"
     is_loaded = sys.modules.get(name) is not None
-    return is_loaded or ("__path__" in _names(package.value) and find_spec(name) is not None)
+    return is_loaded or ("__path__" in names_of(package.value) and find_spec(name) is not None)
 
 
 def _is_lazy(module: Any, part: str) -> bool:
     """Return whether *module* may give out *part* when it is asked, which nobody does here."""
-    names = _names(module)
+    names = names_of(module)
     if "__getattr__" not in names and type(module) is ModuleType:
         return False
     listed = names.get("__all__")
     return part in listed if isinstance(listed, (list, tuple)) else True
 
 
-# Objects are looked at without running code of theirs, which may import something: no getattr, and
-# no isinstance, which asks a proxy for its __class__.
-def _is(value: Any, kind: type) -> bool:
-    return issubclass(type(value), kind)
-
-
-def _own(value: Any, name: str) -> Any:
-    try:
-        return object.__getattribute__(value, name)
-    except AttributeError:
-        return None
-
-
-def _names(owner: Any) -> Mapping[str, Any]:
-    names = _own(owner, "__dict__")
-    return names if isinstance(names, (dict, MappingProxyType)) else {}
-
-
-def _static(owner: Any, name: str) -> Any:
-    """Return what *owner* itself or a base of it calls *name*, unbound, or `_ABSENT`."""
-    holder = _definer(owner, name) if _is(owner, type) else owner
-    return _names(holder).get(name, _ABSENT)
-
-
 def _no_such(spot: _Spot, part: str) -> PlanError:
     """Return the error for a name that a module or a class does not have."""
-    is_class = _is(spot.value, type)
+    is_class = is_a(spot.value, type)
     owners = spot.value.__mro__ if is_class else (spot.value,)
-    names = sorted({name for owner in owners for name in _names(owner)})
+    names = sorted({name for owner in owners for name in names_of(owner)})
     near = ", ".join(map(repr, get_close_matches(part, names, n=3)))
     what = "class" if is_class else "module"
     return PlanError("", f"the {what} '{spot}' has no {part!r}", near and f"near are {near}")
