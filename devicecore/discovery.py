@@ -95,18 +95,19 @@ def _registration(entry_point: InstalledEntryPoint) -> Registration | None:
 def _required(requirements: Iterable[str]) -> str:
     """Return the versions of devicecore that a plug-in's distribution says it works with.
 
-    Requirements for another system or for an extra do not count.
+    Requirements for another system or for an extra do not count, nor do those that mean nothing.
     """
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
     specifiers = []
     for text in requirements:
         try:
             requirement = Requirement(text)
-        except InvalidRequirement:
+            marker = requirement.marker
+            is_ours = canonicalize_name(requirement.name) == _DISTRIBUTION
+            if is_ours and (marker is None or marker.evaluate({"extra": ""})):
+                specifiers.append(str(requirement.specifier))
+        except (ValueError, LookupError, RecursionError):  # no requirement, or a marker of nothing
             continue
-        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if applies and canonicalize_name(requirement.name) == _DISTRIBUTION:
-            specifiers.append(str(requirement.specifier))
     return ",".join(filter(None, specifiers))

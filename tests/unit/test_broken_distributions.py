@@ -118,6 +118,15 @@ def test_a_plug_in_without_readable_metadata_works(site: Path, metadata: bytes |
         ("Requires-Dist: devicecore>=0\nRequires-Dist: devicecore>=99", "version_mismatch"),
         ("Requires-Dist: devicecore (>=99); extra == 'x'\nRequires-Dist: devicecore>=0", "live"),
         ("Requires-Dist: not/a valid one", "live"),
+        ("Requires-Dist: devicecore; os_name ~= 'posix'", "live"),
+        (
+            "Requires-Dist: devicecore; os_name ~= 'posix'\nRequires-Dist: devicecore>=99",
+            "version_mismatch",
+        ),
+        ("Requires-Dist: numpy; os_name ~= 'posix'", "live"),
+        ("Requires-Dist: devicecore; 'a' < 'b' and os_name ~= 'x'", "live"),
+        ("Requires-Dist: devicecore; " + "(" * 5000 + "os_name == 'posix'" + ")" * 5000, "live"),
+        ("Requires-Dist: devicecore; platform_release > 'not.a.version'", "live"),
     ],
 )
 def test_only_requirements_that_apply_count(site: Path, requires: str, state: str) -> None:
