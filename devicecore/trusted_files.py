@@ -35,20 +35,30 @@ def why_untrusted(folder: Path) -> str:
         return "is no folder"
     if not _is_own(facts):
         return "belongs to somebody else"
-    if hasattr(os, "getuid") and facts.st_mode & _BY_OTHERS:
+    if not is_closed(facts):
         return "can be written to by others, and what lies there is run as programs"
     return ""
 
 
-def open_regular(path: Path) -> BinaryIO:
+def is_closed(facts: os.stat_result) -> bool:
+    """Return whether what has these facts belongs to this user, and nobody else can write to it."""
+    return _is_own(facts) and not (hasattr(os, "getuid") and facts.st_mode & _BY_OTHERS)
+
+
+def open_regular(path: Path, *, through_links: bool = True) -> BinaryIO:
     """Open a regular file to read; never waits, whatever lies there instead.
+
+    Args:
+        path: The file.
+        through_links: Whether a link to a file is one.
 
     Raises:
         OSError: There is none, or it cannot be read.
     """
     # Looked at first as well: opening some devices has effects.
-    _check_regular(path, path.stat())
-    descriptor = os.open(path, _OPEN_FLAGS)
+    _check_regular(path, path.stat() if through_links else path.lstat())
+    no_links = 0 if through_links else getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, _OPEN_FLAGS | no_links)
     file = os.fdopen(descriptor, "rb")
     try:
         _check_regular(path, os.fstat(descriptor))
@@ -61,13 +71,13 @@ def open_regular(path: Path) -> BinaryIO:
 def read_json(path: Path, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
     """Return what a JSON file of this user in a trusted folder holds.
 
-    None where there is no such file, or something else in its place: a folder, a pipe, a file of
-    somebody else, a larger one, or one that is no JSON.
+    None where there is no such file, or something else in its place: a folder, a pipe, a link, a
+    file of somebody else or that others can write to, a larger one, or one that is no JSON.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular(path, through_links=False) as file:
             facts = os.fstat(file.fileno())
-            if not _is_own(facts) or facts.st_size > most_bytes:
+            if not is_closed(facts) or facts.st_size > most_bytes:
                 return None
             return json.loads(file.read(most_bytes))
     except (OSError, ValueError, RecursionError):

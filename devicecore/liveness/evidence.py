@@ -95,10 +95,10 @@ class EvidenceCache:
         if not kept:
             return None
         try:
-            age = time.time() - kept["time"]
+            age = time.time() - kept["time"]  # whatever number it is
             report: dict[str, Any] = kept["report"]
             live = report["liveness"]["state"] == "live"
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, OverflowError):
             return None
         return report if 0 <= age < (LIVE_FOR_S if live else OTHERWISE_FOR_S) else None
 

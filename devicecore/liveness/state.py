@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _REASON_CHARACTERS = 500
+_DEEPEST = 8
 
 State = Literal[
     "live",
@@ -115,23 +116,42 @@ class Liveness:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Liveness:
+    def from_json(cls, data: Mapping[str, Any], *, deepest: int = _DEEPEST) -> Liveness:
         """Return the liveness that `to_json` wrote.
 
+        Args:
+            data: What it wrote.
+            deepest: How deep answers for frameworks may lie in each other.
+
         Raises:
-            TypeError: *data* has other keys.
+            TypeError: *data* has other keys, or a value is of another type.
             ValueError: A value is none that it can have.
         """
+        if not deepest:
+            msg = f"its frameworks lie more than {_DEEPEST} deep in each other"
+            raise ValueError(msg)
+        told = dict(data)
+        if not isinstance(told.get("seconds", 0.0), (int, float)):
+            msg = "its seconds are no number"
+            raise TypeError(msg)
         return cls(
             **{
-                **data,
+                **told,
                 "frameworks": {
-                    name: cls.from_json(part)
-                    for name, part in dict(data.get("frameworks", {})).items()
+                    name: cls.from_json(part, deepest=deepest - 1)
+                    for name, part in dict(told.get("frameworks", {})).items()
                 },
-                "devices": tuple(PhysicalDevice(**device) for device in data.get("devices", ())),
+                "devices": tuple(_device(device) for device in told.get("devices", ())),
             }
         )
+
+
+def _device(data: Mapping[str, Any]) -> PhysicalDevice:
+    device = PhysicalDevice(**data)
+    if not all(isinstance(text, str) for item in dict(device.details).items() for text in item):
+        msg = "the details of its device are no texts"
+        raise TypeError(msg)
+    return device
 
 
 def seen_by(answers: Iterable[Liveness]) -> tuple[PhysicalDevice, ...]:

@@ -20,7 +20,7 @@ from attrs import asdict, define, field, frozen
 
 from devicecore import config
 from devicecore.errors import EngineCacheError
-from devicecore.trusted_files import open_regular, read_json, set_aside, why_untrusted
+from devicecore.trusted_files import is_closed, open_regular, read_json, set_aside, why_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -246,10 +246,13 @@ def _as_cache_error(folder: Path) -> Iterator[None]:
 
 
 def _finish(entry: Entry, place: Path, key: EngineKey) -> None:
+    for path in _files(entry.folder):  # a mask may let the group write
+        path.chmod(path.stat().st_mode & 0o755)
     files = _checksums(entry.folder) if entry.is_sealed else {}
     text = json.dumps({"key": asdict(key), "files": files, "notes": entry.notes}, indent=1)
     part = place / f"{_ENTRY}.part"
     _remove(part)
+    part.touch(mode=0o600)
     part.write_text(text, encoding="utf-8")
     part.replace(place / _ENTRY)
     for name in (_ENTRY, _ENGINE):
@@ -258,8 +261,10 @@ def _finish(entry: Entry, place: Path, key: EngineKey) -> None:
 
 def _read(place: Path) -> dict[str, Any] | None:
     """Return the notes of a finished engine whose files are as they were, else None."""
-    kept = read_json(place / _ENTRY)
     try:
+        if not (_is_closed(place) and _is_closed(place / _ENGINE)):
+            return None
+        kept = read_json(place / _ENTRY)
         files, notes = kept["files"], kept["notes"]
         is_whole = isinstance(notes, dict) and _is_unchanged(place / _ENGINE, files)
     except (OSError, KeyError, TypeError, AttributeError):
@@ -271,6 +276,8 @@ def _is_unchanged(folder: Path, files: dict[str, list[int]]) -> bool:
     """Return whether *folder* holds *files* as they were; none were kept of an unsealed engine."""
     if not files:
         return True
+    if not all(is_closed(path.lstat()) and not path.is_symlink() for path in _files(folder)):
+        return False
     sizes = {_name(folder, path): path.stat().st_size for path in _files(folder)}
     if sizes != {name: size for name, (size, _) in files.items()}:
         return False
@@ -333,6 +340,11 @@ def _give_up(entry: Entry, place: Path) -> None:
 def _is_own(place: Path) -> bool:
     """Return whether *place* is a folder that this cache made."""
     return not place.is_symlink() and (place / _MARK).is_file()
+
+
+def _is_closed(folder: Path) -> bool:
+    facts = folder.lstat()
+    return stat.S_ISDIR(facts.st_mode) and is_closed(facts)
 
 
 def _remove(path: Path) -> None:

@@ -15,7 +15,7 @@ from attrs import evolve
 from devicecore.errors import ModelError
 from devicecore.liveness import Liveness
 from devicecore.liveness.evidence import EvidenceCache
-from devicecore.liveness.report import Report
+from devicecore.liveness.report import Report, read_report
 from devicecore.onnx import OnnxModel
 from devicecore.ort.engine_cache import EngineCache, EngineKey
 from devicecore.ort.model_digest import model_digest
@@ -87,6 +87,28 @@ IN_THE_WAY: dict[str, Callable[[Path], object]] = {
 }
 in_the_way = pytest.mark.parametrize("put", IN_THE_WAY.values(), ids=IN_THE_WAY)
 
+
+def nested(depth: int) -> dict[str, Any]:
+    liveness: dict[str, Any] = {"state": "live"}
+    for _ in range(depth):
+        liveness = {"state": "live", "frameworks": {"torch": liveness}}
+    return liveness
+
+
+DEVICE = {"device_type": "NPU", "index": 0}
+FOREIGN: dict[str, dict[str, Any]] = {
+    "a list as state": {"state": ["live"]},
+    "a list as reason": {"reason": []},
+    "a text as seconds": {"seconds": "long"},
+    "a list as frameworks": {"frameworks": [1]},
+    "a text as a framework": {"frameworks": {"torch": "live"}},
+    "a text as devices": {"devices": "none"},
+    "a list as details": {"devices": [{**DEVICE, "details": [1]}]},
+    "lists in details": {"devices": [{**DEVICE, "details": {"a": [[]]}}]},
+    "100 frameworks deep": nested(100),
+    "300 frameworks deep": nested(300),
+}
+
 OPEN_TO_OTHERS = pytest.mark.parametrize("mode", [0o777, 0o770, 0o707, 0o1777])
 only_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 
@@ -128,6 +150,50 @@ class TestEvidence:
         assert cache.get("key") is None
         cache.put("key", LIVE)
         assert cache.get("key") == LIVE
+
+    @pytest.mark.parametrize("mode", [0o666, 0o620, 0o602, 0o664])
+    def test_a_file_that_others_can_write_is_not_believed(
+        self, cache: EvidenceCache, mode: int
+    ) -> None:
+        (cache.folder / "key.json").chmod(mode)
+        assert cache.get("key") is None
+        cache.put("key", LIVE)
+        assert cache.get("key") == LIVE
+
+    @pytest.mark.parametrize("mode", [0o700, 0o777])
+    def test_a_link_is_not_believed(self, cache: EvidenceCache, tmp_path: Path, mode: int) -> None:
+        open_to_all = tmp_path / "open"
+        open_to_all.mkdir()
+        open_to_all.chmod(mode)
+        file = cache.folder / "key.json"
+        file.rename(open_to_all / "key.json")
+        file.symlink_to(open_to_all / "key.json")
+        assert cache.get("key") is None
+        cache.put("key", LIVE)
+        assert cache.get("key") == LIVE
+        assert (open_to_all / "key.json").is_file()
+
+    @pytest.mark.parametrize("shape", FOREIGN.values(), ids=FOREIGN)
+    def test_evidence_of_foreign_shape_is_ignored(
+        self, cache: EvidenceCache, shape: dict[str, Any]
+    ) -> None:
+        for report in (shape, {**LIVE, "liveness": {**LIVE["liveness"], **shape}}):
+            cache.put("key", report)
+            assert read_report(cache.get("key")) is None
+
+    def test_evidence_900_deep_is_ignored(self, cache: EvidenceCache) -> None:
+        file = cache.folder / "key.json"
+        opened = '"frameworks": {"torch": {"state": "live", ' * 900
+        text = f'{opened}"reason": "ran"{"}}" * 900}, "state"'
+        file.write_text(file.read_text().replace('"state"', text, 1))
+        assert read_report(cache.get("key")) is None
+
+    @pytest.mark.parametrize("when", ["now", [], None, {}, 10**400, "nan"])
+    def test_evidence_of_no_time_is_ignored(self, cache: EvidenceCache, when: object) -> None:
+        file = cache.folder / "key.json"
+        told = json.loads(file.read_text())
+        file.write_text(json.dumps({**told, "time": when}))
+        assert cache.get("key") is None
 
     def test_evidence_under_another_name_is_not_believed(self, cache: EvidenceCache) -> None:
         (cache.folder / "key.json").rename(cache.folder / "other.json")
@@ -186,6 +252,30 @@ class TestEngines:
         promptly(lambda: cache.kept(KEY))
         promptly(lambda: self.build(cache))
         assert not promptly(lambda: self.build(cache))
+
+    @pytest.mark.parametrize("name", ["{}", "{}/entry.json", "{}/engine", "{}/engine/blob"])
+    @pytest.mark.parametrize("change", ["mode", "link"])
+    def test_what_others_can_write_is_built_anew(
+        self, cache: EngineCache, tmp_path: Path, name: str, change: str
+    ) -> None:
+        self.build(cache)
+        place = cache.folder / name.format(KEY.digest)
+        if change == "mode":
+            place.chmod(0o777)
+        else:
+            place.rename(tmp_path / "elsewhere")
+            place.symlink_to(tmp_path / "elsewhere")
+        assert cache.kept(KEY) is None
+        assert self.build(cache)
+        assert not self.build(cache)
+
+    def test_a_mask_that_lets_the_group_write_costs_no_engine(self, cache: EngineCache) -> None:
+        before = os.umask(0o002)
+        try:
+            assert self.build(cache)
+            assert not self.build(cache)
+        finally:
+            os.umask(before)
 
     def test_room_is_made_of_own_entries_only(self, cache: EngineCache) -> None:
         assert self.build(cache, "a")
