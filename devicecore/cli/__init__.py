@@ -1,17 +1,26 @@
 """The command line: one file for each command, imported when it is called.
 
-Exit codes: 0 all went well, 1 what was asked for does not work here, 2 the call itself is wrong.
+Exit codes: 0 all went well, 1 what was asked for does not work here or could not be printed, 2 the
+call itself is wrong, 141 the reader of a pipe left before the end.
 """
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import redirect_stdout
 from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from devicecore import __version__
+from devicecore.cli.streams import (
+    LostOutputError,
+    Output,
+    fill_closed_descriptors,
+    give_up_what_waits,
+    say,
+)
 from devicecore.cli.usage import UsageError
 from devicecore.errors import ConfigurationError, DeviceCoreError, InvalidDeviceNameError, PlanError
 
@@ -30,6 +39,8 @@ COMMANDS = {
 
 _NOT_LIVE = 1
 _USAGE = 2
+_INTERRUPTED = 130
+_READER_LEFT = 141  # what a shell says of a program that SIGPIPE has ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,24 +49,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: The words after the program's name; None for those of this process.
     """
-    parsed = _parsed(list(sys.argv[1:] if arguments is None else arguments))
+    out = Output(sys.stdout)
+    try:
+        code = _called(list(sys.argv[1:] if arguments is None else arguments), out)
+    except LostOutputError:
+        code = _say_that_output_is_lost(out)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    finally:
+        give_up_what_waits()
+    # A program's errors and streams are its own: nothing above is said of them.
+    return code() if callable(code) else code
+
+
+def _called(words: list[str], out: Output) -> int | Callable[[], int]:
+    """Return the exit code, or what runs the program of ``devicecore run``.
+
+    Raises:
+        LostOutputError: Not all that was written has arrived.
+    """
+    try:
+        with redirect_stdout(out):  # argparse writes its help
+            parsed = _parsed(words)
+    except SystemExit as stop:
+        out.flush()
+        if out.error is not None and not stop.code:  # argparse says nothing of an error
+            raise LostOutputError from out.error
+        raise
     if parsed.command != "run":  # what a program writes is its own
+        fill_closed_descriptors()
         _write_any_text(sys.stdout)
     try:
-        code: int | Callable[[], int] = parsed.run(parsed, sys.stdout)
+        code: int | Callable[[], int] = parsed.run(parsed, out)
         if isinstance(code, int):
-            sys.stdout.flush()
+            out.flush()
+    except LostOutputError:
+        raise
     except (ConfigurationError, InvalidDeviceNameError, PlanError, UsageError) as error:
         return _say(error, _USAGE)
     except DeviceCoreError as error:
         return _say(error, _NOT_LIVE)
-    except BrokenPipeError:  # the reader has seen enough, as `head` does
-        sys.stderr.close()
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    # A program's errors are its own: nothing above is said of them.
-    return code() if callable(code) else code
+    return code
 
 
 def _parsed(words: list[str]) -> Namespace:
@@ -73,12 +107,23 @@ def _parsed(words: list[str]) -> Namespace:
     return parser.parse_args(words)
 
 
-def _write_any_text(out: TextIO) -> None:
+def _write_any_text(out: TextIO | None) -> None:
     """Let *out* escape the letters that its encoding lacks, as a pipe on Windows lacks most."""
     if isinstance(out, TextIOWrapper):
         out.reconfigure(errors="backslashreplace")
 
 
 def _say(error: Exception, code: int) -> int:
-    print(f"devicecore: {' '.join(str(error).split())}", file=sys.stderr)
+    say(f"devicecore: {' '.join(str(error).split())}")
     return code
+
+
+def _say_that_output_is_lost(out: Output) -> int:
+    if isinstance(out.error, BrokenPipeError):  # the reader has seen enough, as `head` does
+        return _READER_LEFT
+    why = getattr(out.error, "strerror", None) or out.error
+    say(
+        f"devicecore: standard output cannot be written ({why}), so not all of the answer was "
+        "printed; send it where it can be"
+    )
+    return _NOT_LIVE

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from devicecore.cli.streams import say
 from devicecore.errors import PlanError
 from devicecore.migrate import PipelineMigrator
 from devicecore.migrate.running import announcing, names_in_main
@@ -84,4 +85,4 @@ def _is_about(error: PlanError, names: frozenset[str] | set[str]) -> bool:
 
 
 def _print(text: str) -> None:
-    print(f"devicecore: {' '.join(text.split())}", file=sys.stderr)
+    say(f"devicecore: {' '.join(text.split())}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,16 +21,18 @@ def progress(stream: TextIO | None = None) -> Iterator[Callable[[str], None]]:
         stream: Where; None for stderr.
     """
     target = stream or sys.stderr
-    if not target.isatty():
+    if target is None or not target.isatty():  # None where it is closed
         yield lambda _: None
         return
 
     def show(words: str) -> None:
-        target.write(f"{_CLEAR}{words} ...")
-        target.flush()
+        with suppress(OSError):
+            target.write(f"{_CLEAR}{words} ...")
+            target.flush()
 
     try:
         yield show
     finally:
-        target.write(_CLEAR)
-        target.flush()
+        with suppress(OSError):
+            target.write(_CLEAR)
+            target.flush()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 from argparse import REMAINDER
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore import config
 from devicecore.cli.program import Program
+from devicecore.cli.streams import say
 from devicecore.cli.usage import UsageError
 
 if TYPE_CHECKING:
@@ -124,4 +124,4 @@ def _ended(lookout: Lookout, report: Any, process: int) -> None:
     try:
         report.write_text(_FORMATS[report.suffix](lookout.report()), encoding="utf-8")
     except OSError as error:
-        print(f"devicecore: {report} cannot be written: {error.strerror}", file=sys.stderr)
+        say(f"devicecore: {report} cannot be written: {error.strerror}")

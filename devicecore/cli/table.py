@@ -96,13 +96,13 @@ def _parts(text: str) -> list[str]:
 
 def heading(text: str, out: TextIO) -> None:
     """Print a heading, in bold on a terminal that has rich."""
-    if out.isatty() and out is sys.stdout:
+    if out.isatty():
         try:
             from rich.console import Console
         except ModuleNotFoundError:
             pass
         else:
-            Console(highlight=False).print(text, style="bold")
+            Console(file=out, highlight=False).print(text, style="bold")
             return
     print(text, file=out)
 

@@ -6,6 +6,8 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from devicecore.fork import rearm_after_fork
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,6 +21,19 @@ _MOST_FURTHER = 10_000
 # Which pools' calls wait right now until which pool is closed.
 _closing: list[tuple[TaskPool, TaskPool]] = []
 _closing_lock = threading.Lock()
+
+
+class _Rearming:
+    """Makes the table of what closes anew in a forked child: nothing closes there yet."""
+
+    def after_fork(self) -> None:
+        global _closing_lock  # noqa: PLW0603 - the child takes one of its own
+        _closing_lock = threading.Lock()
+        _closing.clear()
+
+
+_REARMING = _Rearming()  # kept here: a subscription keeps nothing alive
+rearm_after_fork(_REARMING)
 
 
 def run_into(future: Future[Any], call: Callable[[], Any]) -> None:
@@ -108,7 +123,8 @@ class TaskPool:
         finally:
             with _closing_lock:
                 for edge in edges:
-                    _closing.remove(edge)
+                    if edge in _closing:  # a fork in between has cleared it
+                        _closing.remove(edge)
 
 
 def _inside_of(callers: frozenset[TaskPool], call: Callable[[], Any]) -> Callable[[], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from attrs import asdict, evolve
 
 from devicecore.doctor.case import Session, Trial
 from devicecore.errors import MissingDependencyError, ModelError, NotLiveError
+from devicecore.liveness.interpreter import interpreter
 from devicecore.optional import installed, require
 from devicecore.optional.search_path import search_path
 from devicecore.ort import (
@@ -34,6 +36,7 @@ from devicecore.ort.package import is_built_in
 from devicecore.ort.tiny_model import tiny_model
 from devicecore.ort.translation import message_of
 
+_LOG = logging.getLogger("devicecore")
 _TIMEOUT_S = 120.0  # TensorRT may build longer, and that is then the finding
 _BOOT = """\
 import json, sys
@@ -62,6 +65,8 @@ def sessions_to_try(model: Path) -> tuple[Session, ...]:
 def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
     """Return *session* with what came of opening it in a child process.
 
+    Without an interpreter to start, as in a program that embeds Python, it is returned untried.
+
     Raises:
         ModelError: The model is at fault, whatever the provider.
         MissingDependencyError: ONNX Runtime is not installed.
@@ -69,6 +74,15 @@ def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
     if not installed("onnxruntime"):
         raise MissingDependencyError("onnxruntime", "onnx")
     model = str(checked_model(session.model)) if session.model else ""
+    python = interpreter()
+    if python is None:
+        _LOG.warning(
+            "a session of %s on %s was not tried: this program embeds Python or is frozen, and has "
+            "no interpreter to start; run `devicecore doctor` with a Python of its own",
+            session.title,
+            session.provider,
+        )
+        return session
     with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as folder:
         result = Path(folder, "trial.json")
         job = {
@@ -81,7 +95,7 @@ def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
         }
         try:
             child = subprocess.run(  # noqa: S603 - our own interpreter with our own text
-                [sys.executable, "-c", _BOOT],
+                [python, "-c", _BOOT],
                 input=json.dumps(job),
                 capture_output=True,
                 text=True,

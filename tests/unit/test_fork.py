@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from devicecore.device import pool as pool_module
 from devicecore.fork import rearm_after_fork
 
 if TYPE_CHECKING:
@@ -88,3 +89,10 @@ def test_subscribing_while_others_fork(in_fork: Callable[..., Any]) -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_pool_closes_in_a_child_forked_while_another_closes(
+    in_fork: Callable[..., Any],
+) -> None:
+    with pool_module._closing_lock:  # as another thread holds it for a moment
+        assert in_fork(lambda: pool_module.TaskPool(1, "child").close() or "closed") == "closed"
