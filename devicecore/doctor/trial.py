@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory

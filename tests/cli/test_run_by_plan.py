@@ -60,7 +60,10 @@ finally:
 """
 KERNEL = {"device": "cpu", "kernel": "torch"}
 PLAN = {"Dataset/__getitem__/cv2.resize": KERNEL, "preprocess": KERNEL, "cv2.flip": KERNEL}
-UNMATCHED = "devicecore: plan.json, line 1, {!r}: no call of this process, or of its workers with this plan, was for it; {}\n"
+UNMATCHED = (
+    "devicecore: plan.json, line 1, {!r}: no call of this process, or of its workers with this "
+    "plan, was for it; {}\n"
+)
 NO_MODULE = UNMATCHED.format("cv2.resize", "no module 'cv2' was imported")
 
 

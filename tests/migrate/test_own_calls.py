@@ -19,7 +19,7 @@ import devicecore.cv  # noqa: E402 - after cv2
 from devicecore.migrate import PipelineMigrator  # noqa: E402 - after cv2
 
 IMAGE = np.arange(144, dtype=np.uint8).reshape(12, 4, 3)
-CALLS: dict[str, tuple[Any, ...]] = {
+CALLS: dict[str, tuple[Any, ...] | None] = {
     "cv2.cvtColor": (IMAGE, cv2.COLOR_BGR2GRAY),
     "cv2.getNumThreads": (),
     "cv2.resize": (IMAGE, (8, 8)),

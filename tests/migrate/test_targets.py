@@ -397,22 +397,3 @@ def test_modules_of_torch_are_called_by_forward() -> None:
     torch = pytest.importorskip("torch")
     assert canonical("torch.nn.Conv2d") == "torch.nn.modules.conv:Conv2d/forward"
     assert Target("torch.nn.modules.conv", "Conv2d.forward").holder()[0] is torch.nn.Conv2d
-
-
-@pytest.mark.parametrize("name", ["preprocess", "fixed", "of_class", "inherited"])
-@pytest.mark.parametrize("between", ["", "**/"])
-def test_a_method_after_a_method_of_its_class(
-    name: str, between: str, write: Callable[..., None]
-) -> None:
-    write(
-        made_methods="class Base:\n    def inherited(self): pass\n"
-        "class Data(Base):\n    def __getitem__(self, at): pass\n    def preprocess(self): pass\n"
-        "    @staticmethod\n    def fixed(): pass\n    @classmethod\n    def of_class(cls): pass\n"
-    )
-    importlib.import_module("made_methods")
-    key = f"made_methods.Data/__getitem__/{between}{name}"
-    found = resolve(OptimizationPlan.load({key: "cpu"}))
-    (located,) = found.entries
-    path = ("made_methods:Data", "__getitem__", "made_methods:Data", name)
-    assert located.key.matches(path)
-    assert not located.key.matches(path[2:])

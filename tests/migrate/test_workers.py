@@ -34,8 +34,9 @@ def test_calls_of_workers_are_counted(start: str) -> None:
     with PipelineMigrator(PLAN) as migrator:
         for _ in range(1 if start == "spawn" else 2):
             how = begin if start == "spawn" else None
+            pictures: Any = Pictures()
             loader: Any = DataLoader(
-                Pictures(), 2, num_workers=2, multiprocessing_context=start, worker_init_fn=how
+                pictures, 2, num_workers=2, multiprocessing_context=start, worker_init_fn=how
             )
             assert len(list(loader)) == 3
         (row,) = migrator.report().rows
