@@ -32,7 +32,7 @@ def two_product(a: Tensor, b: Tensor | float) -> tuple[Tensor, Tensor]:
     """
     product = a * b
     high, low = _split(a)
-    other_high, other_low = _split_number(b) if isinstance(b, float) else _split(b)
+    other_high, other_low = _split(b) if isinstance(b, Tensor) else _split_number(b)
     lost = (high * other_high - product) + high * other_low + low * other_high
     return product, lost + low * other_low
 
