@@ -15,7 +15,6 @@ from devicecore.cli.table import heading, print_table, wrapped_fix
 from devicecore.cli.usage import UsageError
 from devicecore.device_factory import default_registry
 from devicecore.doctor import Case, Session, diagnose, machine, sessions_to_try, tried, write_bundle
-from devicecore.errors import UnknownDeviceError
 from devicecore.names import spelled
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ _DETAIL_LINES = 12
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's arguments to *parser*."""
-    parser.add_argument("type", metavar="TYPE", nargs="?", help="only this device type")
+    parser.add_argument("type", metavar="TYPE", nargs="?", help="only this device type or class")
     parser.add_argument(
         "--deep", action="store_true", help="probe everything anew, which may take a minute"
     )
@@ -161,11 +160,8 @@ def _summary(candidates: Sequence[Candidate], findings: Sequence[Finding]) -> st
 
 
 def _registered(text: str) -> str:
-    known = default_registry().known_types
-    device_type = spelled(text, known).device_type
-    if device_type not in known:
-        raise UnknownDeviceError(text, sorted(known))
-    return device_type
+    """Return the type or class that *text* names; explaining it raises if nobody registered it."""
+    return spelled(text, default_registry().known_types).device_type or text
 
 
 def _facts(candidate: Candidate) -> Iterator[tuple[str, str]]:

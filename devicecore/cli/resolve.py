@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="auto",
         help="auto, gpu, npu or a name (default: %(default)s)",
     )
-    parser.add_argument("--framework", choices=("torch", "onnx"), help="what it must be live for")
+    parser.add_argument("--framework", help="what it must be live for: torch or onnx")
     parser.add_argument("--policy", help="prefer:NAME,NAME or require:NAME, in place of a request")
     parser.add_argument("--json", action="store_true", help="print plain data")
 

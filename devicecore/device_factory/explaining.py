@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
+from devicecore.device_factory import naming
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -36,6 +38,8 @@ class Candidate:
 def explain(registry: FactoryRegistry, what: str | None, *, deep: bool) -> list[Candidate]:
     """Return every candidate in order; see `FactoryRegistry.explain`."""
     registrations = registry.factories(what)
+    if what is not None and not registrations:
+        raise naming.unknown(registry, what)
     if deep:
         _examine_in_waves(registry, registrations)
     served: set[str] = set()

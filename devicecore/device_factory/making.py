@@ -9,6 +9,7 @@ from attrs import evolve
 
 from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
+from devicecore.device_factory.naming import registered_type, unknown
 from devicecore.device_factory.options import checked, is_class, of_classes
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
@@ -92,6 +93,7 @@ def new_device(
 ) -> Device:
     """Make one device of a type; see `FactoryRegistry`."""
     options = checked(options, registry.known_types)
+    device_type = registered_type(registry, device_type)
     one = evolve(options, device_count={**options.device_count, device_type: 1})
     device, *spares = devices_of_type(registry, device_type, one, name_prefix)
     for spare in spares:
@@ -119,6 +121,7 @@ def devices_of_type(
 ) -> list[Device]:
     """Make the devices of the first live factory of a type; see `FactoryRegistry`."""
     options = checked(options, registry.known_types)
+    device_type = registered_type(registry, device_type)
     for registration in registry.factories(device_type):
         if registration.after_class is None and (
             made := _make(registry, registration, options, name_prefix)
@@ -202,7 +205,7 @@ def _check_kernels(kernels: Iterable[object]) -> None:
 def _why_none(registry: FactoryRegistry, device_type: str) -> NotLiveError | UnknownDeviceError:
     registrations = [each for each in registry.factories(device_type) if not each.after_class]
     if not registrations:
-        return UnknownDeviceError(device_type, registry.device_types)
+        return unknown(registry, device_type)
     for registration in registrations:
         liveness = registry.liveness_of(registration)
         if not liveness.is_live:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicecore import config
 from devicecore.debug_log import debug
-from devicecore.device_factory import explaining, making
+from devicecore.device_factory import explaining, making, naming
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
 from devicecore.device_factory.probing import Examiner, at_once, load
 from devicecore.device_factory.registration import (
@@ -17,10 +17,11 @@ from devicecore.device_factory.registration import (
     default_priority,
 )
 from devicecore.device_factory.reports import Reports
-from devicecore.errors import NotLiveError, RegistrationError, UnknownDeviceError
+from devicecore.errors import NotLiveError, RegistrationError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 from devicecore.liveness.report import Report, failure, pass_on_interrupt
+from devicecore.names import canonical_framework
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -138,13 +139,14 @@ class FactoryRegistry:
             self._forget(registration)
 
     def factories(self, device_type: str | None = None) -> tuple[Registration, ...]:
-        """Return the registrations, of one type or all, in their order."""
+        """Return the registrations, of one type or class or all, in their order."""
         self._load_source()
+        wanted = None if device_type is None else naming.types_meant(self, device_type)
         with self._lock:
             found = [
                 registration
                 for registration in self._registrations.values()
-                if device_type in (None, registration.device_type)
+                if wanted is None or registration.device_type in wanted
             ]
         # Plug-ins that only a child can ask for their priority are asked all at once.
         self.examine([each for each in found if each.priority is None])
@@ -170,11 +172,9 @@ class FactoryRegistry:
         return tuple(dict.fromkeys(entry.device_type for entry in self.factories()))
 
     def device_priority(self, device_type: str) -> int:
-        """Return the priority of the factory that goes first for a type, -1 if there is none."""
-        return max(
-            (self.priority_of(registration) for registration in self.factories(device_type)),
-            default=UNREGISTERED_PRIORITY,
-        )
+        """Return the highest priority of a type, or of the types of a class; -1 if it has none."""
+        numbers = map(self.priority_of, self.factories(device_type))
+        return max(numbers, default=UNREGISTERED_PRIORITY)
 
     def priority_of(self, registration: Registration) -> int:
         """Return a factory's priority; a plug-in that does not state it is asked in a child."""
@@ -184,12 +184,11 @@ class FactoryRegistry:
         return default_priority(registration.device_type) if priority is None else priority
 
     # --- who is live --------------------------------------------------------------------------
-
     def get_factory(self, device_type: str, framework: str | None = None) -> DeviceFactory:
         """Return the live factory of a type that goes first.
 
         Args:
-            device_type: The type.
+            device_type: The type, in any case, or the name of its provider.
             framework: Live for ``"torch"`` or ``"onnx"``; None for anything at all.
 
         Raises:
@@ -198,15 +197,16 @@ class FactoryRegistry:
         """
         try:
             return self._picks[device_type, framework]
-        except KeyError:
-            return self._pick(device_type, framework)
+        except (KeyError, TypeError):  # TypeError: what cannot be a key is no name either
+            device_type = naming.registered_type(self, device_type)
+            return self._pick(device_type, framework and canonical_framework(framework))
 
     def _pick(self, device_type: str, framework: str | None) -> DeviceFactory:
         picks = self._picks  # what changes meanwhile puts another table in its place
         # One that waits for a class of devices serves managers that are made as a whole.
         registrations = [e for e in self.factories(device_type) if e.after_class is None]
         if not registrations:
-            raise UnknownDeviceError(device_type, self.device_types)
+            raise naming.unknown(self, device_type)
         for registration in registrations:
             if self.liveness_of(registration, framework).is_live:
                 try:
@@ -232,9 +232,12 @@ class FactoryRegistry:
         """Return every candidate in order, with the reason why it is or is not taken.
 
         Args:
-            what: A device type; None for all.
+            what: A device type or class, in any case, or a provider; None for all.
             deep: Probe what was not tried yet, all at once; otherwise only look, and use what is
                 known from before.
+
+        Raises:
+            UnknownDeviceError: Nobody registered the type; says what is near.
         """
         return explaining.explain(self, what, deep=deep)
 

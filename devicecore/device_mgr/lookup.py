@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from devicecore.errors import UnknownDeviceError
 from devicecore.names import DEVICE_CLASSES, DeviceName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from devicecore.device import Device
+    from devicecore.device_factory import FactoryRegistry
 
 
 def is_class(device_type: str | None, devices: Iterable[Device]) -> bool:
@@ -64,3 +66,19 @@ def host_cpu(devices: Iterable[Device]) -> Device | None:
         (each for each in devices if each.device_type == "CPU" and each.parsed_name.index == 0),
         None,
     )
+
+
+def why_missing(name: DeviceName, devices: Sequence[Device], registry: FactoryRegistry) -> str:
+    """Return why none of *devices* is of the type of *name*; empty where that is not known."""
+    if name.device_type is None or matching(DeviceName(device_type=name.device_type), devices):
+        return ""
+    if is_class(name.device_type, devices):
+        return f"no device here is a {name.device_type}"
+    try:
+        candidates = registry.explain(name.device_type)
+    except UnknownDeviceError as error:
+        return error.why
+    for candidate in candidates:
+        if candidate.liveness.state != "live":
+            return f"{name.device_type} is {candidate.liveness.state}: {candidate.liveness.reason}"
+    return ""

@@ -18,7 +18,7 @@ from devicecore.errors import (
     UnknownDeviceError,
 )
 from devicecore.fork import rearm_after_fork
-from devicecore.names import DeviceName, spelled
+from devicecore.names import DeviceName, canonical_framework, spelled, type_named
 from devicecore.resources import DEFAULT_CONTAINER
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ class DeviceMgr:
             raise UnknownDeviceError(str(name), self._known(), error.reason) from None
         found = self.find_devices(parsed, framework)
         if not found:
-            raise UnknownDeviceError(str(name), self._known(), self._why_missing(parsed))
+            raise UnknownDeviceError(
+                str(name), self._known(), lookup.why_missing(parsed, devices, self._registry)
+            )
         return found[0]
 
     def find_devices(self, pattern: str | DeviceName, framework: str | None = None) -> list[Device]:
@@ -128,6 +130,7 @@ class DeviceMgr:
             InvalidDeviceNameError: *pattern* is no device name.
         """
         devices = self.list_devices()
+        framework = framework and canonical_framework(framework)
         name = self._parsed(pattern, devices)
         if lookup.is_class(name.device_type, devices):
             live = [each for each in devices if framework is None or framework in each.frameworks]
@@ -143,7 +146,9 @@ class DeviceMgr:
 
     def devices_by_type(self, type_or_class: str) -> list[Device]:
         """Return the devices of a type in order, or one for each card of a family."""
-        return self.find_devices(DeviceName(device_type=type_or_class))
+        devices = self.list_devices()
+        named = type_named(type_or_class, dict.fromkeys(each.device_type for each in devices))
+        return self.find_devices(DeviceName(device_type=named))
 
     def num_device_type(self, type_or_class: str) -> int:
         """Return how many devices a type has, or how many cards a family."""
@@ -214,7 +219,7 @@ class DeviceMgr:
             NotLiveError: No device is live for *framework*.
             ValueError: *policy* is none.
         """
-        return self._router.best(op, framework, policy)
+        return self._router.best(op, framework and canonical_framework(framework), policy)
 
     def compute(self, kernel: Any, /, *args: Any, policy: str = "auto", **kwargs: Any) -> Any:
         """Run *kernel* on the best device that has it and reads the arguments where they lie.
@@ -374,20 +379,6 @@ class DeviceMgr:
 
     def _known(self) -> list[str]:
         return [str(device.parsed_name.local) for device in self.list_devices()]
-
-    def _why_missing(self, name: DeviceName) -> str:
-        if name.device_type is None or lookup.matching(
-            DeviceName(device_type=name.device_type), self.list_devices()
-        ):
-            return ""
-        if lookup.is_class(name.device_type, self.list_devices()):
-            return f"no device here is a {name.device_type}"
-        for candidate in self._registry.explain(name.device_type):
-            if candidate.liveness.state != "live":
-                return (
-                    f"{name.device_type} is {candidate.liveness.state}: {candidate.liveness.reason}"
-                )
-        return ""
 
 
 def _check_is_device(device: object) -> None:

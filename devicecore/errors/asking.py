@@ -77,11 +77,14 @@ class UnknownDeviceError(DeviceCoreError, LookupError):
     def _parts(self) -> tuple[str, ...]:
 
         short = {known.rpartition("/device:")[2]: known for known in self.known}
-        near = get_close_matches(self.name.rpartition("/device:")[2].upper(), short, n=1)
+        folded = {known.casefold(): known for known in short}
+        near = get_close_matches(self.name.rpartition("/device:")[2].casefold(), folded, n=1)
         return (
             f"no device is called {self.name!r}" + (f" ({self.why})" if self.why else ""),
             f"there is {listing(self.known)}",
-            f"did you mean {near[0]!r}?" if near else "run `devicecore devices` for the reasons",
+            f"did you mean {folded[near[0]]!r}?"
+            if near
+            else "run `devicecore devices` for the reasons",
         )
 
 

@@ -1,7 +1,7 @@
 """Device names: values that say which device is meant, as TensorFlow writes them."""
 
 from devicecore.names.device_name import DeviceName
-from devicecore.names.spelling import spelled
+from devicecore.names.spelling import spelled, type_named
 from devicecore.names.torch_device import canonical_torch_device
 from devicecore.names.types import (
     DEVICE_CLASSES,
@@ -9,13 +9,26 @@ from devicecore.names.types import (
     PROVIDER_TYPES,
     canonical_type,
 )
+from devicecore.names.words import (
+    canonical_framework,
+    checked_framework,
+    near_types,
+    types_of_class,
+    why_unknown,
+)
 
 __all__ = [
     "DEVICE_CLASSES",
     "DEVICE_TYPES",
     "PROVIDER_TYPES",
     "DeviceName",
+    "canonical_framework",
     "canonical_torch_device",
     "canonical_type",
+    "checked_framework",
+    "near_types",
     "spelled",
+    "type_named",
+    "types_of_class",
+    "why_unknown",
 ]

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import InvalidDeviceNameError
-from devicecore.names.types import FIXED_TYPES, PROVIDER_TYPES, canonical_type
+from devicecore.names.types import FIXED_TYPES, canonical_type
+from devicecore.names.words import known_type, near_types, why_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,15 +131,14 @@ def _legacy(text: str, part: re.Match[str]) -> tuple[str, int | None]:
 
 
 def _local(text: str) -> tuple[str, int | None]:
-    if text in PROVIDER_TYPES:
-        return PROVIDER_TYPES[text], None
     found = _LOCAL.fullmatch(text)
     if found is None:
         raise InvalidDeviceNameError(text, 0, _why_no_local(text))
     device_type, index = found.groups()
-    canonical = canonical_type(device_type)
-    if canonical not in FIXED_TYPES:
-        raise InvalidDeviceNameError(text, 0, f"{device_type!r} is no known device type")
+    canonical = known_type(device_type)
+    if canonical is None:
+        reason = why_unknown(device_type) or f"{device_type!r} is no known device type"
+        raise InvalidDeviceNameError(text, 0, reason)
     return canonical, None if index in (None, "*") else number(index, text, found.start(2))
 
 
@@ -183,7 +183,5 @@ def _near(text: str) -> Iterator[str]:
     word, _, index = squeezed.lstrip("/").partition(":")
     if digits := re.fullmatch(r"([A-Za-z]+)([0-9]+)", word):
         yield f"{digits[1]}:{digits[2]}"
-    from difflib import get_close_matches
-
-    if close := get_close_matches(word.upper(), sorted(FIXED_TYPES), n=1):
-        yield f"{close[0]}:{index}" if index.isdigit() else close[0]
+    for near in near_types(word):
+        yield f"{near}:{index}" if index.isdigit() else near

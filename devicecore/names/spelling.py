@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from devicecore.errors import InvalidDeviceNameError
 from devicecore.names.device_name import DeviceName
+from devicecore.names.grammar import WORD
+from devicecore.names.words import VENDOR_TYPES, known_type, near_types, why_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,3 +35,27 @@ def spelled(text: str, types: Iterable[str]) -> DeviceName:
                 index = None if found[2] is None else int(found[2])
                 return DeviceName(device_type=known, index=index)
     return DeviceName.parse(text)
+
+
+def type_named(text: str, types: Iterable[str]) -> str:
+    """Return the type or class that *text* names; a word that nobody knows is returned as it is.
+
+    Args:
+        text: Such as ``"cuda"``, ``"Acme"`` or ``"DmlExecutionProvider"``.
+        types: The types that are known here, which count first and in any case.
+
+    Raises:
+        InvalidDeviceNameError: It is no word for a type, but for a vendor or for nothing.
+    """
+    written: object = text
+    if not (isinstance(written, str) and WORD.fullmatch(text)):
+        raise InvalidDeviceNameError(
+            str(written), 0, "a type is a letter, then letters, digits and _"
+        )
+    folded = text.casefold()
+    for known in types:
+        if known.casefold() == folded:
+            return known
+    if folded in VENDOR_TYPES:
+        raise InvalidDeviceNameError(text, 0, why_unknown(text), near_types(text)[0])
+    return known_type(text) or text

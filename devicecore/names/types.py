@@ -16,6 +16,11 @@ DEVICE_TYPES: Final = frozenset(
 )
 """The backends that come with devicecore. A registered type need not be among them."""
 
+TYPES_TO_COME: Final[Mapping[str, str]] = MappingProxyType(
+    {"DML": "DirectML", "QNN": "Qualcomm's QNN"}
+)
+"""Types that are known and explained, each with its title, and come with no factory."""
+
 PROVIDER_TYPES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CPUExecutionProvider": "CPU",
@@ -27,11 +32,13 @@ PROVIDER_TYPES: Final[Mapping[str, str]] = MappingProxyType(
         "ROCMExecutionProvider": "ROCM",
         "OpenVINOExecutionProvider": "OPENVINO",
         "WebGpuExecutionProvider": "WEBGPU",
+        "DmlExecutionProvider": "DML",
+        "QNNExecutionProvider": "QNN",
     }
 )
 """ONNX Runtime's provider names, each with the device type that it serves."""
 
-FIXED_TYPES: Final = DEVICE_CLASSES | DEVICE_TYPES
+FIXED_TYPES: Final = DEVICE_CLASSES | DEVICE_TYPES | TYPES_TO_COME.keys()
 
 
 def canonical_type(text: str) -> str:

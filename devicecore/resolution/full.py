@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -10,9 +10,10 @@ from devicecore.debug_log import debug, listed
 from devicecore.device import Device
 from devicecore.device_mgr.policy import parse_policy
 from devicecore.errors import NotLiveError, UnknownDeviceError
-from devicecore.names import DEVICE_CLASSES, DeviceName
+from devicecore.names import DEVICE_CLASSES, DeviceName, checked_framework
 from devicecore.resolution.explanation import explanation
 from devicecore.runtime import default_runtime
+from devicecore.scope.meaning import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,8 @@ def resolve(
     Only what is asked for is probed, in the order of choice, until something is live.
 
     Args:
-        request: ``"auto"`` for the best live device, a family such as ``"gpu"``, or a name.
+        request: ``"auto"`` for the best live device, a family such as ``"gpu"``, a name, or
+            whatever else `device_scope` takes, such as a ``torch.device``.
         framework: What it must be live for, ``"torch"`` or ``"onnx"``; None for anything.
         policy: ``"prefer:cuda:1,cpu"`` for the first live one of a list, ``"require:cuda"`` for one
             and no other; takes the place of *request*.
@@ -83,11 +85,16 @@ def resolve(
         NotLiveError: What was asked for does not work here.
         UnknownDeviceError: There is no such device.
         InvalidDeviceNameError: A name is none.
-        ValueError: *policy* is none, or both *request* and *policy* name devices.
+        TypeError: *request* is nothing that means a device.
+        ValueError: *framework* or *policy* is none, or both *request* and *policy* name devices.
     """
-    found = _resolved(runtime or default_runtime(), request, framework, policy)
+    framework = None if framework is None else checked_framework(framework)
+    wanted: Any = request
+    if not isinstance(wanted, str | DeviceName | Device):
+        wanted = read(wanted)
+    found = _resolved(runtime or default_runtime(), wanted, framework, policy)
     skipped = listed({each.name: f"{each.state}, {each.reason}" for each in found.rejected})
-    asked = policy or request
+    asked = policy or wanted
     text = "resolve %s for %s: %s, since %s; passed over: %s"
     debug(text, asked, framework or "anything", found.device.name, found.why, skipped)
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from devicecore.errors import DeviceCoreError, EngineCacheError, NotLiveError
 from devicecore.ledger import default_ledger
+from devicecore.names import checked_framework
 from devicecore.ort.creation import thread_limit
 from devicecore.ort.dialects import CUDA_PROVIDER, Preferences, in_between, provider_options
 from devicecore.ort.engines import engine_folder
@@ -185,7 +186,4 @@ def _word(device: Device, backend: str) -> str:
 
 
 def _checked(backend: str) -> str:
-    if backend not in (_TORCH, _ONNX):
-        msg = f"the backend is {backend!r}; there are 'onnx' and 'torch'"
-        raise ValueError(msg)
-    return backend
+    return checked_framework(backend, "backend")

@@ -13,7 +13,7 @@ import pytest
 
 from devicecore.device import Device
 from devicecore.device_factory import DeviceOptions, FactoryRegistry, Registration
-from devicecore.errors import NotLiveError
+from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness
 from devicecore.testing import FakeFactory
@@ -211,7 +211,8 @@ class TestExplaining:
         assert found[0].liveness.reason == "the driver is too old"
         assert found[0].liveness.fix == "upgrade"
         assert [each.priority for each in found] == [4, 3, 2, 1]
-        assert registry.explain("TPU") == []
+        with pytest.raises(UnknownDeviceError, match="TPU"):
+            registry.explain("TPU")
 
     def test_what_the_user_excluded_is_never_asked(
         self, registry: FactoryRegistry, monkeypatch: pytest.MonkeyPatch

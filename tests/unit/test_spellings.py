@@ -1,0 +1,211 @@
+"""Every entry that takes a name: any case, providers and products; else it says what is near.
+
+The cards are fakes.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from devicecore import (
+    DeviceMgr,
+    DeviceName,
+    DeviceOptions,
+    FactoryRegistry,
+    is_gpu_available,
+    resolve,
+    resolve_device,
+)
+from devicecore.cli import main
+from devicecore.errors import InvalidDeviceNameError, UnknownDeviceError
+from devicecore.runtime import Runtime
+from devicecore.testing import FakeFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.usefixtures("cache_dir")
+
+
+class Host(FakeFactory):
+    device_type = "CPU"
+    device_class = "CPU"
+    frameworks = ("torch", "onnx")
+
+
+class Cuda(FakeFactory):
+    device_type = "CUDA"
+    device_class = "GPU"
+    frameworks = ("torch", "onnx")
+    priority = 200
+    count = 2
+
+
+class Acme(FakeFactory):
+    device_type = "Acme"
+    device_class = "NPU"
+
+
+@pytest.fixture
+def registry() -> FactoryRegistry:
+    made = FactoryRegistry()
+    made.register_class("CPU", Host, 60)
+    made.register_class("CUDA", Cuda, 200)
+    made.register_class("Acme", Acme, 220)
+    return made
+
+
+@pytest.fixture
+def runtime(registry: FactoryRegistry) -> Runtime:
+    return Runtime(registry)
+
+
+CUDA_WORDS = ["CUDA", "cuda", "Cuda", "CUDAExecutionProvider", "cudaexecutionprovider"]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [*((word, "CUDA") for word in CUDA_WORDS), ("acme", "Acme"), ("ACME", "Acme")],
+)
+def test_a_type_counts_in_any_case_and_by_its_provider(
+    registry: FactoryRegistry, word: str, meant: str
+) -> None:
+    assert registry.get_factory(word).device_type == meant
+    assert registry.device_priority(word) == registry.device_priority(meant) > 0
+    assert [each.registration.device_type for each in registry.explain(word)] == [meant]
+    assert registry.new_device(word, DeviceOptions(), "").device_type == meant
+    manager = DeviceMgr.create(registry=registry)
+    assert manager.num_device_type(word) == len(manager.devices_by_type(meant)) > 0
+    assert manager.lookup_device(word).device_type == meant
+
+
+def test_a_class_has_the_priority_and_the_candidates_of_its_types(
+    registry: FactoryRegistry,
+) -> None:
+    for word in ("GPU", "gpu"):
+        assert registry.device_priority(word) == 200
+        assert [each.registration.device_type for each in registry.explain(word)] == ["CUDA"]
+        with pytest.raises(UnknownDeviceError, match=r"is a class of devices; its types .* CUDA"):
+            registry.get_factory(word)
+    registry.explain(deep=True)
+    assert registry.device_priority("npu") == 220
+
+
+ASKED: list[Callable[[FactoryRegistry, Any], object]] = [
+    lambda registry, word: registry.get_factory(word),
+    lambda registry, word: registry.explain(word),
+    lambda registry, word: registry.new_device(word, DeviceOptions(), ""),
+    lambda registry, word: Runtime(registry).device(word),
+    lambda registry, word: resolve(word, runtime=Runtime(registry)),
+    lambda registry, word: DeviceMgr.create(registry=registry).lookup_device(word),
+]
+NEAR = [
+    ("NVIDIA", "CUDA"),
+    ("nvidia", "CUDA"),
+    ("amd", "ROCM"),
+    ("Intel", "OPENVINO and XPU"),
+    ("apple", "MPS and COREML"),
+    ("cudaa", "did you mean 'CUDA"),
+    ("acmee", "Acme"),
+    ("dml", "DirectML"),
+    ("DirectML", "DirectML"),
+    ("DmlExecutionProvider", "DirectML"),
+    ("QNN", "Qualcomm"),
+]
+
+
+@pytest.mark.parametrize("entry", range(len(ASKED)))
+@pytest.mark.parametrize(("word", "near"), NEAR)
+def test_a_word_for_no_type_here_says_what_is_near(
+    registry: FactoryRegistry, entry: int, word: str, near: str
+) -> None:
+    if word == "acmee" and entry > 2:
+        near = "no known device type"
+    with pytest.raises((InvalidDeviceNameError, UnknownDeviceError)) as caught:
+        ASKED[entry](registry, word)
+    assert near in str(caught.value)
+
+
+def test_what_is_no_word_is_one_clear_error(registry: FactoryRegistry) -> None:
+    wrongs: list[Any] = [None, 3, [], "", "cuda:1", "a b"]
+    for wrong in wrongs:
+        with pytest.raises(InvalidDeviceNameError):
+            registry.get_factory(wrong)
+    assert registry.device_priority("Unheard") == -1
+    with pytest.raises(InvalidDeviceNameError, match="CUDA and TENSORRT"):
+        registry.device_priority("NVIDIA")
+
+
+@pytest.mark.parametrize(
+    ("text", "device_type", "index"),
+    [
+        ("DmlExecutionProvider", "DML", None),
+        ("QNNExecutionProvider", "QNN", None),
+        ("dml:1", "DML", 1),
+        ("TensorRTExecutionProvider", "TENSORRT", None),
+        ("CUDAExecutionProvider:1", "CUDA", 1),
+        ("MIGraphX", "ROCM", None),
+    ],
+)
+def test_providers_are_names(text: str, device_type: str, index: int | None) -> None:
+    assert DeviceName.parse(text) == DeviceName(device_type=device_type, index=index)
+
+
+@pytest.mark.parametrize(
+    ("text", "suggestion"),
+    [
+        ("CudaExecutionProvidr", "CUDA"),
+        ("CUDA_ExecutionProvider", "CUDA"),
+        ("AcmeExecutionProvider", ""),
+        ("nvidia:1", "CUDA:1"),
+    ],
+)
+def test_other_providers_say_what_is_near(text: str, suggestion: str) -> None:
+    with pytest.raises(InvalidDeviceNameError) as caught:
+        DeviceName.parse(text)
+    assert caught.value.suggestion == suggestion
+
+
+@pytest.mark.parametrize("word", ["PyTorch", "ORT"])
+def test_frameworks_count_in_any_case_and_by_their_packages(runtime: Runtime, word: str) -> None:
+    assert resolve_device(True, word, runtime=runtime) == "cuda"
+    assert is_gpu_available(word, runtime=runtime)
+    assert resolve("cuda", framework=word, runtime=runtime).device.device_type == "CUDA"
+    assert runtime.registry.get_factory("cuda", word).device_type == "CUDA"
+    assert runtime.manager.best_device(framework=word).device_type == "CUDA"
+    assert runtime.manager.lookup_device("gpu", word).device_type == "CUDA"
+
+
+@pytest.mark.parametrize("word", ["tourch", "onxruntime"])
+def test_another_framework_says_what_is_near(runtime: Runtime, word: str) -> None:
+    for ask in (
+        lambda: resolve_device(False, word, runtime=runtime),
+        lambda: is_gpu_available(word, runtime=runtime),
+        lambda: resolve(framework=word, runtime=runtime),
+    ):
+        with pytest.raises(ValueError, match=r"did you mean '(torch|onnx)'"):
+            ask()
+
+
+def test_objects_of_frameworks_are_requests(runtime: Runtime) -> None:
+    torch = pytest.importorskip("torch")
+    assert resolve(torch.device("cuda:1"), runtime=runtime).device.name.endswith("CUDA:1")
+    assert resolve(torch.device("cpu"), runtime=runtime).device.device_type == "CPU"
+    index: Any = 1
+    assert resolve(index, runtime=runtime).device.device_class == "GPU"
+    nothing: Any = SimpleNamespace()
+    with pytest.raises(TypeError, match="no device"):
+        resolve(nothing, runtime=runtime)
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("NVIDIA", "CUDA"), ("dml", "DirectML"), ("cudaa", "CUDA")]
+)
+def test_the_doctor_says_what_is_near(
+    capsys: pytest.CaptureFixture[str], word: str, near: str
+) -> None:
+    assert main(["doctor", word]) != 0
+    assert near in capsys.readouterr().err
