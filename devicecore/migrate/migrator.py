@@ -75,10 +75,10 @@ class PipelineMigrator:
         >>> import cv2, numpy as np
         >>> from devicecore.migrate import PipelineMigrator
         >>> plan = {"cv2.resize": {"device": "cpu", "kernel": "torch"}}
-        >>> with PipelineMigrator(plan) as migrator:
+        >>> with PipelineMigrator(plan):
         ...     small = cv2.resize(np.zeros((8, 8), np.uint8), (4, 4))
-        >>> migrator.report().rows[0].migrated
-        1
+        >>> small.shape
+        (4, 4)
     """
 
     def __init__(
