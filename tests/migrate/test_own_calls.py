@@ -62,7 +62,7 @@ def at_address(name: str) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if hasattr(one, "shape"):
+    if hasattr(one, "strides") or hasattr(one, "stride"):
         return bool((one == other).all())
     return bool(one == other) or type(one) is type(other)
 
