@@ -95,15 +95,15 @@ def tested(operation: Operation, device: Device) -> str:
         Where it first broke its promise, or an empty string.
     """
     reason = _first_fault(operation, device, operation.examples())
-    reason = reason or _first_fault(operation, device, samples_of_sizes(operation))
     if reason or operation.label in _COMPILED:
         return reason
     return tested_channels(operation, device, CHANNELS)
 
 
 def tested_channels(operation: Operation, device: Device, counts: Iterable[int]) -> str:
-    """Do the same for images of so many channels each."""
-    return _first_fault(operation, device, samples_of_channels(operation, counts))
+    """Do the same for images of so many channels each, and of other sizes and strides."""
+    reason = _first_fault(operation, device, samples_of_channels(operation, counts))
+    return reason or _first_fault(operation, device, samples_of_sizes(operation))
 
 
 def _first_fault(
