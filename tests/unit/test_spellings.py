@@ -179,7 +179,7 @@ def test_frameworks_count_in_any_case_and_by_their_packages(runtime: Runtime, wo
     assert runtime.manager.lookup_device("gpu", word).device_type == "CUDA"
 
 
-@pytest.mark.parametrize("word", ["tourch", "onxruntime"])
+@pytest.mark.parametrize("word", ["torchh", "onxruntime"])
 def test_another_framework_says_what_is_near(runtime: Runtime, word: str) -> None:
     for ask in (
         lambda: resolve_device(False, word, runtime=runtime),
