@@ -87,7 +87,7 @@ def _called(words: list[str], out: Output) -> int | Callable[[], int]:
         raise
     except (ConfigurationError, InvalidDeviceNameError, PlanError, UsageError) as error:
         return _say(error, _USAGE)
-    except DeviceCoreError as error:
+    except (DeviceCoreError, OSError) as error:  # such as a full disk, or no descriptor left
         return _say(error, _NOT_LIVE)
     return code
 

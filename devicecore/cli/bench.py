@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -13,6 +12,7 @@ from devicecore.cli.model_bench.children import ChildError, call_in_child
 from devicecore.cli.model_bench.report import as_data, print_report
 from devicecore.cli.model_bench.values import Inputs, Result, Task
 from devicecore.cli.progress import progress
+from devicecore.cli.temporary import temporary_folder
 from devicecore.cli.usage import UsageError
 from devicecore.device_factory import DeviceOptions
 from devicecore.device_mgr import DeviceMgr
@@ -102,6 +102,7 @@ def run(args: Namespace, out: TextIO) -> int:
         NotLiveError: A device that was named does not work.
         MissingDependencyError: ONNX Runtime is not installed.
         ChildError: The CPU could not run the model.
+        TemporaryFolderError: There is no place for its inputs and outputs.
     """
     inputs = _inputs(args)
     _above_zero(args, "runs", "seconds", "timeout")
@@ -109,14 +110,14 @@ def run(args: Namespace, out: TextIO) -> int:
     if not installed("onnxruntime"):
         raise MissingDependencyError("onnxruntime", "onnx")
     with (
-        TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as folder,
+        temporary_folder() as folder,
         progress() as show,
     ):
         show("probing the devices")
         devices = _devices(args.devices)
         task = Task(
             model=args.model,
-            folder=Path(folder),
+            folder=folder,
             device=host_cpu().name,
             precision=args.precision,
             runs=args.runs,

@@ -7,9 +7,7 @@ import logging
 import os
 import subprocess
 import warnings
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve
 
@@ -35,8 +33,12 @@ from devicecore.ort.package import is_built_in
 from devicecore.ort.tiny_model import tiny_model
 from devicecore.ort.translation import message_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _LOG = logging.getLogger("devicecore")
 _TIMEOUT_S = 120.0  # TensorRT may build longer, and that is then the finding
+_MARK = "devicecore-trial: "
 _BOOT = """\
 import json, sys
 job = json.load(sys.stdin)
@@ -82,32 +84,33 @@ def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
             session.provider,
         )
         return session
-    with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as folder:
-        result = Path(folder, "trial.json")
-        job = {
-            "path": search_path(),
-            "model": model,
-            "provider": session.provider,
-            "options": dict(session.options),
-            "library": session.library,
-            "result": str(result),
-        }
-        try:
-            child = subprocess.run(  # noqa: S603 - our own interpreter with our own text
-                [python, "-c", _BOOT],
-                input=json.dumps(job),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return evolve(session, trial=Trial(timed_out=True))
-        if not result.exists():
-            said = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-            return evolve(session, trial=Trial(error=f"the process ended: {said}"))
-        found = json.loads(result.read_text(encoding="utf-8"))
+    job = {
+        "path": search_path(),
+        "model": model,
+        "provider": session.provider,
+        "options": dict(session.options),
+        "library": session.library,
+    }
+    try:
+        child = subprocess.run(  # noqa: S603 - our own interpreter with our own text
+            [python, "-c", _BOOT],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return evolve(session, trial=Trial(timed_out=True))
+    except OSError as error:  # no memory or no descriptors left
+        return evolve(session, trial=Trial(error=f"its process could not be started: {error}"))
+    # What was told counts even if the process then died: runtimes crash on their way out.
+    _, mark, answer = child.stdout.rpartition(_MARK)
+    if not (mark and answer.endswith("\n")):
+        said = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
+        return evolve(session, trial=Trial(error=f"the process ended: {said}"))
+    found = json.loads(answer)
     if fault := found.pop("fault", ""):
         raise ModelError(model or session.title, fault)
     return evolve(session, trial=_from_json(found))
@@ -125,12 +128,11 @@ def _from_json(found: dict[str, Any]) -> Trial:
 
 
 def answer(job: dict[str, Any]) -> None:
-    """Write what came of *job*, and end this process, which is the child."""
-    found = _opened(job)
-    result = Path(job["result"])
-    part = result.with_suffix(".part")
-    part.write_text(json.dumps(found), encoding="utf-8")
-    part.replace(result)
+    """Write what came of *job* to stdout, and end this process, which is the child."""
+    told = os.dup(1)
+    os.dup2(2, 1)  # what a runtime prints is none of it
+    with os.fdopen(told, "w", encoding="utf-8") as parent:
+        parent.write(f"{_MARK}{json.dumps(_opened(job))}\n")
     os._exit(0)  # a runtime's own clean-up may take seconds, or crash
 
 

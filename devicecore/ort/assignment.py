@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +27,19 @@ def recorded_nodes(session: Any) -> Mapping[str, int]:
     return dict(counts)
 
 
-def profiled_nodes(session: Any) -> Mapping[str, int]:
+def profiled_nodes(session: Any) -> Mapping[str, int] | None:
     """Return the nodes that each provider ran, for a profiled session that has run once.
 
-    Ends the profile and deletes its file.
+    Ends the profile and deletes its file. None where the session could not write one.
     """
     path = Path(session.end_profiling())
-    events = json.loads(path.read_text(encoding="utf-8"))
-    path.unlink()
+    try:
+        events = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # no folder for it, or no room in one
+        return None
+    finally:
+        with suppress(OSError):
+            path.unlink()
     ran = {
         event["name"]: event["args"]["provider"]
         for event in events

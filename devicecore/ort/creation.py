@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,9 +130,12 @@ def _is_limited() -> bool:
 def _record_nodes(ort: Any, options: Any) -> None:
     if can_record(ort):
         options.add_session_config_entry(RECORD_KEY, "1")
-    else:
+        return
+    from tempfile import gettempdir  # late: only an old ONNX Runtime needs it
+
+    with suppress(OSError):  # no folder to write to: `OpenedSession` says what comes of it
+        options.profile_file_prefix = str(Path(gettempdir()) / f"devicecore_{os.getpid()}")
         options.enable_profiling = True
-        options.profile_file_prefix = str(Path(tempfile.gettempdir()) / f"devicecore_{os.getpid()}")
 
 
 def _optimise_once(ort: Any, options: Any, recipe: Recipe) -> None:

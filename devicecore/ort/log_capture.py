@@ -2,7 +2,7 @@
 
 Since version 1.32 it can call us for each message. Before, it wrote to file descriptor 2, as
 drivers still do, and the reason why a provider failed stood nowhere else; that descriptor then goes
-to a file for a moment.
+to a file for a moment. Where there can be no file, nothing is collected, and all else goes on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -113,6 +112,9 @@ class _Descriptor:
             yield
             return
         file, start = self._begin()
+        if file is None:
+            yield
+            return
         try:
             yield
         finally:
@@ -121,13 +123,16 @@ class _Descriptor:
             lines += filter(None, map(_plain, written.decode(errors="replace").splitlines()))
             self._end()
 
-    def _begin(self) -> tuple[BinaryIO, int]:
+    def _begin(self) -> tuple[BinaryIO | None, int]:
         with self.lock:
             if self.file is None:
+                file = _new_file()
+                if file is None:
+                    return None, 0
                 _flush()
                 self.saved = os.dup(2)
-                self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by the last user
-                os.dup2(self.file.fileno(), 2)
+                self.file = file
+                os.dup2(file.fileno(), 2)
             self.users += 1
             return self.file, os.fstat(self.file.fileno()).st_size
 
@@ -161,6 +166,27 @@ class _Descriptor:
         if self.file is not None:
             os.dup2(self.saved, 2)
             self.users, self.file = 0, None
+
+
+def _new_file() -> BinaryIO | None:
+    """Return a file without a name, in memory where the system has such; None if none is taken."""
+    with suppress(OSError, AttributeError):  # Linux has it, if no sandbox or limit forbids it
+        return _tried(os.fdopen(os.memfd_create("devicecore-log"), "w+b", buffering=0))
+    with suppress(OSError):  # no folder for it, or no room in one
+        from tempfile import TemporaryFile  # late: few systems need it
+
+        return _tried(TemporaryFile(buffering=0))
+    return None
+
+
+def _tried(file: BinaryIO) -> BinaryIO:
+    """Return *file*, in which an empty line is, if it can be written."""
+    try:
+        file.write(b"\n")
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _is_open(descriptor: int) -> bool:

@@ -10,6 +10,7 @@ from devicecore.errors import DeviceCoreError, NotLiveError
 from devicecore.ort.assignment import can_record, profiled_nodes, recorded_nodes
 from devicecore.ort.libraries import install_hint, missing_libraries
 from devicecore.ort.package import ort_package, provider_library
+from devicecore.ort.spec import CPU_PROVIDER
 from devicecore.ort.translation import running_error
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from devicecore.ort.spec import SessionSpec
 
 _QUEUED_KEY = "disable_synchronize_execution_providers"
+_FOLDER_FIX = "let TMPDIR name a folder that can be written, with room in it"
 _SILENT = 4  # only fatal messages; a failed run raises, so its text is not lost
 
 
@@ -109,12 +111,12 @@ class OpenedSession:
         """Count the nodes of each provider, if that had to wait for the first run.
 
         Raises:
-            NotLiveError: The provider took too few.
+            NotLiveError: The provider took too few, or nobody can tell.
         """
         if self._nodes is None:
             with self._profile_lock:
                 if self._nodes is None:
-                    self._settle(profiled_nodes(self.session))
+                    self._settle(_profiled(self.session, self.spec.provider))
 
     def demand(self, min_nodes: float | None) -> None:
         """Refuse this session if the provider takes less than that share of the nodes.
@@ -146,6 +148,14 @@ def _run_options(ort: Any, severity: int | None) -> Any:
     options = ort.RunOptions()
     options.log_severity_level = _SILENT if severity is None else severity
     return options
+
+
+def _profiled(session: Any, provider: str) -> Mapping[str, int]:
+    nodes = profiled_nodes(session)
+    if nodes is None and provider != CPU_PROVIDER:  # which has all that no other takes
+        reason = "an ONNX Runtime before 1.24 tells only in a file which nodes it takes"
+        raise NotLiveError(provider, "broken", f"{reason}, and no file can be written", _FOLDER_FIX)
+    return nodes or {}
 
 
 def _why_idle(spec: SessionSpec, total: int, log: Sequence[str]) -> tuple[str, str]:

@@ -9,15 +9,15 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from devicecore.cli.temporary import temporary_folder
 from devicecore.errors import DeviceCoreError
 from devicecore.liveness.interpreter import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 # The child finds everything where the parent does, whatever the parent did to its path.
 _BOOT = """\
@@ -52,13 +52,13 @@ def call_in_child(
     Raises:
         ChildError: It hung, crashed, or raised an error that is none of ours; or this program is
             frozen, and has no interpreter to start.
+        TemporaryFolderError: There is no place for its answer.
         DeviceCoreError: *function* raised it.
     """
     if interpreter() is None:
         msg = "a frozen program has no Python to start for it"
         raise ChildError(msg)
-    with TemporaryDirectory(prefix="devicecore-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         code = _run(pickle.dumps((folder, function, arguments)), folder, timeout_s, show)
         try:
             # What was written counts even if the process then died: runtimes crash on their way.
@@ -78,7 +78,8 @@ def answer(folder: Path, function: Callable[..., Any], arguments: tuple[Any, ...
     """Write what *function* returns or raises into *folder*, and end this process, the child."""
 
     def stage(words: str) -> None:
-        (folder / _STAGE).write_text(words, encoding="utf-8")
+        with suppress(OSError):  # no room: the words are for a person who waits, and not needed
+            (folder / _STAGE).write_text(words, encoding="utf-8")
 
     try:
         outcome = function(stage, *arguments)
