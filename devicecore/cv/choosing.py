@@ -57,7 +57,7 @@ def choose(
         if plan is None:
             refused[label] = operation.why_not(args, kwargs, device)
         elif not policy.accepts(plan.promise):
-            refused[label] = f"it is only {plan.promise} for these arguments"
+            refused[label] = operation.why_only(plan.promise, args, kwargs, policy.accepts)
         elif reason := why_untrusted(
             operation, device, _channels(operation.images_in(args, kwargs))
         ):

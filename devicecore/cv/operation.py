@@ -15,7 +15,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.image import Image, Place, any_overlap, image_of, place_of
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
-from devicecore.cv.refusals import why_not_a_number, why_not_an_image, why_refused
+from devicecore.cv.refusals import decisive, why_not_a_number, why_not_an_image, why_refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -252,6 +252,41 @@ class Operation:
         return why_refused(
             arguments, lambda changed: self._planned((), changed) is None, self._known_arguments()
         )
+
+    def why_only(
+        self,
+        promise: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        is_accepted: Callable[[Any], bool],
+    ) -> str:
+        """Return which arguments a call has to thank for what is promised of it, and is too little.
+
+        Args:
+            promise: What is promised.
+            args: Positional arguments.
+            kwargs: The others.
+            is_accepted: Says whether the caller takes results of another promise.
+        """
+
+        def is_refused(arguments: Mapping[str, Any]) -> bool:
+            plan = self._planned((), arguments)
+            return plan is None or not is_accepted(plan.promise)
+
+        positional, named = self.replaced(args, kwargs, lambda value: _image(value, frozenset()))
+        try:
+            key = (promise, *map(kind_of, positional), *map(kind_of, named.items()))
+            known = self._reasons.get(key)
+        except TypeError:  # something that cannot be a key
+            return f"it is only {promise} for these arguments"
+        if known is None:
+            arguments = dict(zip(self.parameters, positional, strict=False)) | named
+            found = decisive(arguments, is_refused, self._known_arguments())
+            known = f"it is only {promise} for {', '.join(found) or 'these arguments'}"
+            if len(self._reasons) >= _MOST_PLANS:
+                self._reasons.clear()
+            self._reasons[key] = known
+        return known
 
     def _known_arguments(self) -> Iterator[dict[str, Any]]:
         for args, kwargs in islice(self.examples(), _MOST_EXAMPLES):

@@ -72,13 +72,29 @@ def why_refused(
     is_refused: Callable[[Mapping[str, Any]], bool],
     examples: Iterable[Mapping[str, Any]],
 ) -> str:
-    """Return which arguments a planner refuses.
-
-    Those are the ones with which it would plan the call if one of them were another.
+    """Return which arguments a planner refuses; all of them, if it would take none of its calls.
 
     Args:
         arguments: The call's, by their names.
         is_refused: Asks the planner.
+        examples: Arguments of calls that there are kernels for.
+    """
+    found = decisive(arguments, is_refused, examples)
+    if not found:
+        found = [f"{name}={_written(name, value)}" for name, value in arguments.items()]
+    return "no kernel for " + ", ".join(found)
+
+
+def decisive(
+    arguments: Mapping[str, Any],
+    is_refused: Callable[[Mapping[str, Any]], bool],
+    examples: Iterable[Mapping[str, Any]],
+) -> list[str]:
+    """Return the arguments with which a call would not be refused if one of them were another.
+
+    Args:
+        arguments: The call's, by their names.
+        is_refused: Says whether a call with others would be.
         examples: Arguments of calls that there are kernels for.
     """
     known = list(examples)
@@ -87,9 +103,7 @@ def why_refused(
         tried = _others(name, arguments[name], known)
         if any(not is_refused(each) for each in _changed(arguments, name, tried)):
             found.append(f"{name}={_written(name, arguments[name])}")
-    if not found:
-        found = [f"{name}={_written(name, value)}" for name, value in arguments.items()]
-    return "no kernel for " + ", ".join(found)
+    return found
 
 
 def _changed(

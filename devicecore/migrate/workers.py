@@ -60,8 +60,12 @@ class WorkerTallies:
                 _config()[_KEY] = (os.getpid(), folder)
                 atexit.register(_remove, os.getpid(), folder)
 
-    def told(self) -> None:
-        """Send what was counted, if this is a worker; not after each of many calls."""
+    def told(self, *, at_once: bool = False) -> None:
+        """Send what was counted, if this is a worker; not after each of many calls.
+
+        Args:
+            at_once: Whether also after one of these, as the worker may not get to another.
+        """
         if not self._is_worker:
             return
         now = time.monotonic()
@@ -72,7 +76,7 @@ class WorkerTallies:
             from multiprocessing import util
 
             util.Finalize(None, self._send, exitpriority=100)
-        elif now - self._last < _INTERVAL_S:
+        elif not at_once and now - self._last < _INTERVAL_S:
             return
         self._last = now
         self._send()

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-# Of one frame no more calls are recorded: a loop must not fill the memory.
-_MOST_CALLS: Final = 512
-_IMAGE_AXES: Final = (2, 3)
+MOST_CALLS: Final = 512
+"""So many calls of one frame are recorded, and no more: a loop must not fill the memory."""
+IMAGE_AXES: Final = (2, 3)
+"""How many axes an image has."""
 # By these programs add noise to images, and then clip: of the result something has to be known.
 _SUMS: Final = frozenset({"cv2.add", "cv2.addWeighted", "cv2.multiply", "cv2.subtract"})
 
@@ -65,7 +66,7 @@ class Recording:
         self.device: Device | None = device
         self.options: Options | None = options
         self.owner: object = owner
-        self._most_calls = _MOST_CALLS * count
+        self._most_calls = MOST_CALLS * count
         self._fetch = fetch
         self._keep = keep
         self._made: list[weakref.ref[Memory]] = []
@@ -83,10 +84,15 @@ class Recording:
 
         Once it has ended, so has what it keeps arrays in.
         """
-        if current() is not self or self.calls >= self._most_calls:
+        if current() is not self or self.is_full:
             return None
         self.calls += 1
         return self._keep(array)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has recorded as many calls as it may."""
+        return self.calls >= self._most_calls
 
     def now(self) -> Recording:
         """Return the frame whose arrays are made of its own now, as a generator goes on with them.
@@ -118,19 +124,21 @@ class Recording:
     ) -> Any:
         """Return what stands for the result of a call; None if that is not recorded.
 
+        `why_not_recorded` says why.
+
         Args:
             operation: What was called.
             args: The arguments.
             kwargs: More of them.
             options: What the plan says of such calls.
         """
-        if self.calls >= self._most_calls:
+        if self.is_full:
             return None
         place: Any = None
         apart = getattr(operation, "apart", None) if "dst" in kwargs else None
         if apart is not None:
             kwargs, place = apart(kwargs)
-            if place is not None and not _may_write(place, [*args, *kwargs.values()]):
+            if place is not None and not may_write(place, [*args, *kwargs.values()]):
                 return None
         inputs: list[Node] = []
         try:
@@ -170,7 +178,7 @@ class Recording:
         if own is DeviceArray:
             value, own = value.values, np.ndarray
         if own is np.ndarray:
-            if not is_image or value.ndim not in _IMAGE_AXES:
+            if not is_image or value.ndim not in IMAGE_AXES:
                 return value.copy()
             inputs.append(self._keep(value))
             return Slot(len(inputs) - 1)
@@ -181,7 +189,7 @@ class Recording:
         return value
 
 
-def _may_write(place: Any, others: Sequence[Any]) -> bool:
+def may_write(place: Any, others: Sequence[Any]) -> bool:
     """Return whether an array may become a call's result, whatever the order of its steps is."""
     if type(place) is not DeviceArray or place.is_on_host or place.is_view:
         return False

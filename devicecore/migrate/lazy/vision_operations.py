@@ -96,6 +96,38 @@ class VisionOperation:
             return None  # of a single channel OpenCV drops the axis, or not
         return _RULES[self.function](first, given)
 
+    @property
+    def parameters(self) -> Sequence[str]:
+        """The names of its parameters, in order; none if this OpenCV has no kernel."""
+        operation = catalog.find(self.function, "torch")
+        return () if operation is None else operation.parameters
+
+    def why_not(
+        self, args: Sequence[Any], kwargs: dict[str, Any], options: Options | None, /
+    ) -> str:
+        """Return why `results` has none for a call: the argument, the type or the flag."""
+        operation = catalog.find(self.function, "torch")
+        if operation is None:
+            return f"there is no kernel of {self.name} for OpenCV {cv2.__version__}"
+        if operation.destination(args, kwargs) is not None:
+            return "a place for the result is given (dst), and samples record new images only"
+        plan = operation.plan(args, kwargs)
+        if plan is None:
+            return operation.why_not(args, kwargs)
+        if options is not None and not _policy(options).accepts(plan.promise):
+            accepts = _policy(options).accepts
+            reason = operation.why_only(plan.promise, args, kwargs, accepts)
+            return f"no kernel gives {options.accept} values, as the plan wants: {reason}"
+        if any(each.ndim == 3 and each.shape[2] == 1 for each in _images(args, kwargs)):
+            return "an image has a third axis with one channel, which OpenCV may drop"
+        given = dict(zip(operation.parameters, args, strict=False)) | kwargs
+        named = ", ".join(
+            f"{name}={value!r}" for name, value in given.items() if isinstance(value, (int, float))
+        )
+        return "the shape or type of its result is not known beforehand" + (
+            f" for {named}" if named else ""
+        )
+
     def on_host(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
         """Let OpenCV compute it."""
         return original(self.function)(*args, **kwargs)

@@ -55,7 +55,7 @@ class Batches:
         self._count = 0
         self._off = ""
         self._faults = 0
-        self._is_dead = False
+        self._stays = ""  # why its tensors are on the host for good
         self._host_s = 0.0  # of verifying a batch
 
     def computed(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
@@ -86,6 +86,8 @@ class Batches:
         start = time.perf_counter()
         found = self._on_host(frames, together=together)
         spent = self._host_s + time.perf_counter() - start
+        if self._stays:
+            reason = self.tally.bounded(f"{self._stays}; {reason}")
         self.tally.fell_back(spent, reason, device=seconds, first_use=once)
         if is_fault:  # only now: no device is to blame for what the originals refuse too
             self._failed(reason)
@@ -136,7 +138,7 @@ class Batches:
     def _on_host(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
         """Return what the originals compute, on the device if that takes it."""
         found = _by_originals(frames, together=together)
-        if self._is_dead or self._device.gone or self._device.torch_device is None:
+        if self._stays or self._device.gone or self._device.torch_device is None:
             return found
         try:
             return [each.to(self._device.torch_device) for each in found]
@@ -144,8 +146,9 @@ class Batches:
             if self._is_strict:
                 raise
             # Whatever it is, the program can go on with what is on the host.
-            self._is_dead = True
-            reason = f"{type(error).__name__}: {error}"
+            why = f"{type(error).__name__}: {error}"
+            self._stays = f"{self._device.name} takes no tensors, so they stay on the host: {why}"
+            reason = self.tally.bounded(self._stays)
             default_ledger().record("DeviceLoader", self._device.name, host_cpu().name, reason)
             return found
 

@@ -11,12 +11,13 @@ import logging
 import time
 import weakref
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
 from devicecore.cv.plan import PROMISES
-from devicecore.errors import RefusedCallError
+from devicecore.errors import DeviceError, PlanError, RefusedCallError
 from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host, current
 from devicecore.migrate.lazy.drawing import AGAIN
@@ -25,16 +26,21 @@ from devicecore.migrate.lazy.recording import Recording
 from devicecore.migrate.lazy.results import returned
 from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.lazy.sites import REFUSALS
+from devicecore.migrate.lazy.why_not import why_not_recorded
+from devicecore.migrate.lifted.describing import described
 from devicecore.migrate.migrator import PipelineMigrator
 from devicecore.migrate.plan import Options
-from devicecore.migrate.report import Tally
+from devicecore.migrate.report import Tally, merged
 from devicecore.migrate.site import Site
 from devicecore.migrate.strategy import MoveInputStrategy
+from devicecore.migrate.targets import resolve
+from devicecore.migrate.unmatched import unmatched
 from devicecore.migrate.values import pixels_among
+from devicecore.migrate.workers import WorkerTallies
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     import numpy as np
 
@@ -50,7 +56,10 @@ if TYPE_CHECKING:
 SAMPLES: Final = "samples"
 """What the samples themselves are called beside the paths of calls."""
 
-_NO_KERNEL = "no kernel computes it in a sample"
+COLLATION: Final = "collation"
+"""What putting samples together is called there; it is counted where it fails."""
+
+_IN_A_THREAD = "another thread than the one that loads the sample has called it"
 # After so many samples, one after the other, that could not be recorded no more are.
 _MOST_REFUSED = 3
 
@@ -82,7 +91,7 @@ class LiftedSite(Site):
             return original(*args, **kwargs)
         recording = current()
         if recording is None or recording.owner is not self.care:
-            return by_host(original, args, kwargs)
+            return self._outside(original, args, kwargs)
         wanted = self.options.min_pixels
         is_large = not wanted or pixels_among(args, kwargs) >= wanted
         if self.operation is not None and is_large:
@@ -94,10 +103,25 @@ class LiftedSite(Site):
         start = time.perf_counter()
         found = by_host(original, args, kwargs)
         # Only now: of calls that nobody can compute, the original has its own words.
-        reason = _NO_KERNEL if is_large else f"fewer than {wanted} pixels"
-        self.tally.fell_back(time.perf_counter() - start, reason)
+        seconds = time.perf_counter() - start
+        if is_large:
+            reason = why_not_recorded(recording, self.operation, args, kwargs, self.options)
+        else:
+            reason = f"fewer than {wanted} pixels"
+        reason = self.tally.bounded(reason)
+        self.tally.fell_back(seconds, reason)
         if is_large:
             self._say(reason)
+        return found
+
+    def _outside(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Let the original answer a call that is in no sample, or in a thread of one."""
+        start = time.perf_counter()
+        found = by_host(original, args, kwargs)
+        if any(getattr(each, "owner", None) is self.care for each in tuple(OPEN)):
+            self.tally.fell_back(time.perf_counter() - start, _IN_A_THREAD)
         return found
 
     def _say(self, reason: str) -> None:
@@ -114,6 +138,7 @@ class Lifter(PipelineMigrator):
         registry: How functions are computed.
         keep: Returns the values that an array of the program has now.
         strict: Whether a call that no kernel computes is an error.
+        loader: What tells the loader that it is for from others, in all processes.
     """
 
     def __init__(
@@ -123,20 +148,58 @@ class Lifter(PipelineMigrator):
         keep: Callable[[Array], Node],
         *,
         strict: bool = False,
+        loader: str = "",
     ) -> None:
         super().__init__(plan, registry, strict=strict)
+        self._workers = WorkerTallies(loader, self._counted_here)
         self._keep = keep
         self._options = loosest(plan)
         self._refused = 0
+        self._reason = ""  # of the last refusal
         self._last: Recording | None = None
         self._kept: list[weakref.ref[Memory]] = []
         self._samples = Tally(SAMPLES, host_cpu().label)
+        self._collation = Tally(COLLATION, host_cpu().label)
+        self._untold: list[Row] = []  # of batches that nobody gets
 
     def taken(self) -> list[Row]:
         """Return what became of samples, and of the calls in them, since this was last called."""
         sites = [site.tally for site in list(self._sites.values()) if site is not None]
-        rows = [tally.taken() for tally in (self._samples, *sites)]
+        rows = [tally.taken() for tally in (self._samples, self._collation, *sites)]
         return [row for row in rows if row.calls]
+
+    @property
+    def matched(self) -> frozenset[str]:
+        """The keys of the plan that were for calls in this process."""
+        return frozenset(str(key) for _, key in list(self._sites))
+
+    def unmatched(self, told: Collection[str]) -> list[str]:
+        """Return which keys of the plan were for no call, and why that may be.
+
+        Args:
+            told: Those that were for calls of other processes.
+        """
+        keys = {key for _, key in list(self._sites)}
+        keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
+        missing = self._missing
+        if missing is None:  # only others have recorded
+            with suppress(PlanError):  # they have raised it, or know better
+                missing = resolve(self.plan).pending
+        return unmatched(self.plan, keys, missing or ())
+
+    def tell_of_error(self) -> None:
+        """Tell the process that has the loader what a batch that it does not get has counted."""
+        self._untold = merged([*self._untold, *self.taken()])
+        self._workers.told(at_once=True)
+
+    def collation_failed(self, collation: str, error: Exception) -> None:
+        """Count samples that cannot be put together.
+
+        Args:
+            collation: The name of what puts them together.
+            error: What it has raised.
+        """
+        self._collation.fell_back(0.0, f"{collation} raised {described(error)}")
 
     def sample(
         self, load: Callable[[Any], Any], index: Any, *, repeats: bool, count: int = 1
@@ -149,11 +212,22 @@ class Lifter(PipelineMigrator):
             repeats: Whether it can be loaded anew if it cannot be recorded.
             count: How many samples it is, where a dataset loads those of a batch at once.
         """
+        start = time.perf_counter()
+        try:
+            return self._loaded(load, index, repeats=repeats, count=count)
+        except Exception as error:  # of the program's dataset, which may raise anything
+            is_ours = isinstance(error, DeviceError)  # which takes the host's answer's place
+            reason = described(error) if is_ours else f"the dataset raised {described(error)}"
+            self._samples.fell_back(time.perf_counter() - start, reason)
+            raise
+
+    def _loaded(self, load: Callable[[Any], Any], index: Any, *, repeats: bool, count: int) -> Any:
         if self._refused >= _MOST_REFUSED:
             start = time.perf_counter()
             found = load(index)
             spent = time.perf_counter() - start
-            self._samples.fell_back(spent, "those before could not be recorded")
+            reason = f"those before could not be recorded: {self._reason}"
+            self._samples.fell_back(spent, reason)
             return found
         saved = Saved((load, index), {})
         recording = self._last = Recording(
@@ -170,7 +244,7 @@ class Lifter(PipelineMigrator):
                 raise
             if not is_of_opencv and not isinstance(error, REFUSALS):
                 raise
-            reason = f"{type(error).__name__}: {error}"
+            reason = described(error)
         else:
             self._refused = 0
             self._samples.migrated(0.0, 0, host=time.perf_counter() - start)
@@ -187,6 +261,7 @@ class Lifter(PipelineMigrator):
             AGAIN.reset(before)
         self._samples.fell_back(time.perf_counter() - start, reason)
         self._refused += 1
+        self._reason = reason
         if self._refused < _MOST_REFUSED:
             _warn("loaded anew without that", reason)
         else:
@@ -210,7 +285,8 @@ class Lifter(PipelineMigrator):
         if kept and (kept := _still(kept)):
             OPEN.add("arrays that a sample has kept")
             if self._refused < _MOST_REFUSED:
-                _warn("no more are", "its arrays are kept where they are not found")
+                self._reason = "its arrays are kept where they are not found"
+                _warn("no more are", self._reason)
             self._refused = _MOST_REFUSED
             _put_on_host(kept)
 
@@ -223,7 +299,7 @@ class Lifter(PipelineMigrator):
         self._kept = []
 
     def _counted_here(self) -> tuple[list[str], list[Row]]:
-        return [], []  # all of it goes with the batches
+        return sorted(self.matched), self._untold  # the rest goes with the batches
 
     def _has_recorded_frames(self) -> bool:
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 import weakref
 from collections import deque
@@ -12,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import DataLoader
 
-from devicecore.errors import PlanError, RefusedCallError
+from devicecore.errors import PlanError
 from devicecore.migrate.lazy.keeping import copied, pinned, referred
 from devicecore.migrate.lazy.nodes import sources
 from devicecore.migrate.lifted.arena import Borrowed
 from devicecore.migrate.lifted.batches import Batches
+from devicecore.migrate.lifted.counting import Counting
 from devicecore.migrate.lifted.held import Held
-from devicecore.migrate.lifted.lifting import SAMPLES
 from devicecore.migrate.lifted.loading import Loading, Started, recorded
 from devicecore.migrate.lifted.packing import Samples, walked
 from devicecore.migrate.lifted.pieces import PIECES, Loan
 from devicecore.migrate.plan import OptimizationPlan
-from devicecore.migrate.report import Report, Tally
 from devicecore.resolution import resolve
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.migrate.lazy.nodes import Node
     from devicecore.migrate.registry import StrategyRegistry
-    from devicecore.migrate.report import Row
+    from devicecore.migrate.report import Report
 
 # Batches that are on their way while the program has another one.
 _AHEAD = 1
@@ -107,12 +105,12 @@ class DeviceLoader:
         self._is_strict = strict
         self._collate_fn = collate_fn
         self._batches = Batches(self.device, self.plan, is_strict=strict, verify=verify)
-        self._tallies: dict[str, Tally] = {}
         keep = referred if immutable else pinned if self._is_cuda else copied
         held = Held(dataset, is_immutable=immutable)
         self._loading = Loading(
             self.plan, registry, collate_fn, held=held, keep=keep, is_strict=strict
         )
+        self._counting = Counting(self.plan, self._loading, self._batches.tally)
         # Of workers that stay until nobody has the loader any more.
         weakref.finalize(self, _forget, self._loading.owner, self._card).atexit = False
         options["worker_init_fn"] = Started(self._loading, options.get("worker_init_fn"))
@@ -139,11 +137,13 @@ class DeviceLoader:
         read: deque[tuple[Any, set[Loan]]] = deque()
         ahead: deque[Any] = deque()
         is_any = False
+        batches: Any = None
         with self._recording():
             try:
-                for batch, rows in self._loader:
+                batches = iter(self._loader)
+                for batch, rows, matched in batches:
                     is_any = True
-                    self._count(rows)
+                    self._counting.count(rows, matched)
                     computed, loans = self._computed(batch)
                     ahead.append(computed)
                     read.append((self._event(), loans))
@@ -151,7 +151,9 @@ class DeviceLoader:
                         _end(read.popleft()[1])
                     if len(ahead) > _AHEAD:
                         yield ahead.popleft()
-            except Exception:  # of the program's dataset or collation, which may raise anything
+            except Exception as error:  # of the program's dataset, which may raise anything
+                self._count_error(error, getattr(batches, "_workers", ()))
+                del batches  # so that its workers end
                 yield from ahead  # what came before the error
                 raise
             finally:
@@ -160,20 +162,23 @@ class DeviceLoader:
                     _end(loans)
             yield from ahead
         if is_any and not self._batches.tally.row().calls:
-            self._say_that_nothing_is_recorded()
+            self._counting.say_that_nothing_is_recorded(self.device.name, is_strict=self._is_strict)
 
     def report(self) -> Report:
         """Return what became so far of the batches, of the samples, and of the calls in them.
 
-        Calls that were migrated are those that were recorded: the batches have them then.
+        Calls that were migrated are those that were recorded: the batches have them then. Samples
+        that the dataset could not load, or that could not be put together, and workers that have
+        died are counted with the reason.
         """
-        tallies = (self._batches.tally, *self._tallies.values())
-        return Report([row for row in (tally.row() for tally in tallies) if row.calls], [])
+        return self._counting.report()
 
-    def _count(self, rows: Iterable[Row]) -> None:
-        """Count what became of calls where samples are loaded."""
-        for row in rows:
-            self._tallies.setdefault(row.path, Tally(row.path, row.device)).add(row)
+    def _count_error(self, error: Exception, workers: Iterable[Any]) -> None:
+        if self._loader.num_workers:
+            self._counting.worker_failed(error, workers)
+        else:  # workers have told of it
+            lifter = self._loading.lifter
+            self._counting.count(lifter.taken(), lifter.matched)
 
     @property
     def _card(self) -> str | None:
@@ -186,6 +191,7 @@ class DeviceLoader:
     @contextmanager
     def _recording(self) -> Iterator[None]:
         """Record samples in this process, if it has no workers that do so."""
+        self._counting.begin()
         if not self._loader.num_workers:
             with self._loading.lifter:
                 yield
@@ -198,23 +204,6 @@ class DeviceLoader:
             yield
         finally:
             _forget(owner, self._card)
-
-    def _say_that_nothing_is_recorded(self) -> None:
-        reason = "no sample had anything that the plan names and that a kernel computes"
-        reason = f"{reason} ({self._why()})"
-        if self._is_strict:
-            raise RefusedCallError("DeviceLoader", self.device.name, {"the migrator": reason})
-        logging.getLogger("devicecore").warning("DeviceLoader has nothing to do: %s", reason)
-
-    def _why(self) -> str:
-        rows = [tally.row() for tally in self._tallies.values()]
-        refused = [f"{row.path}: {reason}" for row in rows for reason in row.reasons]
-        if refused:
-            return "; ".join(refused)
-        if any(row.path != SAMPLES for row in rows):
-            return "the samples asked for the values of all that was recorded"
-        named = ", ".join(str(each.key) for each in self.plan.entries if not each.is_original)
-        return f"nothing of {named} was called"
 
     def _event(self) -> Any:
         """Return what says when all that was read for a batch is not needed any more."""
@@ -237,9 +226,14 @@ class DeviceLoader:
         loans = self._loans(frames)
         found = iter(self._batches.computed(frames, together=is_collated) if frames else ())
         if is_collated:
-            return walked(batch, lambda _: next(found)), loans
+            return walked(batch, lambda leaf: _typed(next(found), leaf.dtype)), loans
         assert self._collate_fn is not None
-        return self._collate_fn(walked(batch.samples, lambda _: next(found))), loans
+        samples = walked(batch.samples, lambda _: next(found))
+        try:
+            return self._collate_fn(samples), loans
+        except Exception as error:  # of the program's, which may raise anything
+            self._counting.collation_failed(self._collate_fn, error)
+            raise
 
     def _loans(self, frames: Sequence[Sequence[Node]]) -> set[Loan]:
         """Return the shared memory that values are in; a card may copy from it by itself."""
@@ -254,6 +248,10 @@ class DeviceLoader:
                 memory = loan.piece.memory
                 _runtime().cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)
         return loans
+
+
+def _typed(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
+    return tensor if dtype is None else tensor.to(dtype)
 
 
 def _end(loans: set[Loan]) -> None:

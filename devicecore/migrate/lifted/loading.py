@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -36,6 +36,20 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+class Collated(NamedTuple):
+    """A batch, and what goes with it.
+
+    Attributes:
+        batch: It has `Values` in the place of tensors, or is `Samples`.
+        rows: What became of its calls, and of others before.
+        matched: The keys of the plan that were for calls in the process so far.
+    """
+
+    batch: Any
+    rows: list[Row]
+    matched: frozenset[str]
+
+
 class Loading:
     """Loads samples, and puts them together as far as that is possible without their arrays.
 
@@ -51,6 +65,7 @@ class Loading:
 
     Attributes:
         owner: Whose memory it is that workers send from now on.
+        name: What tells the loader from others, in all processes.
     """
 
     def __init__(
@@ -64,6 +79,7 @@ class Loading:
         is_strict: bool,
     ) -> None:
         self.owner: str = uuid.uuid4().hex
+        self.name: Final = uuid.uuid4().hex
         self._plan = plan
         self._registry = registry
         self._collate_fn = collate_fn
@@ -91,7 +107,7 @@ class Loading:
         return self._lifter
 
     def _made(self, keep: Callable[[Array], Node]) -> Lifter:
-        return Lifter(self._plan, self._registry, keep, strict=self._is_strict)
+        return Lifter(self._plan, self._registry, keep, strict=self._is_strict, loader=self.name)
 
     def _keep(self, array: Array) -> Node:
         """Return the values of an array, as the process that has the loader can read them."""
@@ -116,27 +132,31 @@ class Loading:
             self._arena.send(nodes)
         return sample
 
-    def collate(self, samples: list[Any]) -> tuple[Any, list[Row]]:
-        """Return a batch, and what became of its calls and of others before.
-
-        The batch has `Values` in the place of tensors, or is the samples themselves.
-        """
+    def collate(self, samples: list[Any]) -> Collated:
+        """Return a batch, and what became of its calls and of others before."""
         self.lifter.end_batch()
+        with self._undone_by_errors():
+            batch = (
+                Samples(samples) if self._collate_fn is not None else self._put_together(samples)
+            )
         rows = self.lifter.taken()
-        if self._collate_fn is not None:
-            batch: Any = Samples(samples)
-        else:
-            with self._undone_by_errors():
-                batch = collate(samples, collate_fn_map=_COLLATIONS)
         if self._arena is not None:
             self._arena.close()
-        return batch, rows
+        return Collated(batch, rows, self.lifter.matched)
+
+    def _put_together(self, samples: list[Any]) -> Any:
+        try:
+            return collate(samples, collate_fn_map=_COLLATIONS)
+        except Exception as error:  # whatever samples of the program's are
+            self.lifter.collation_failed("torch's default_collate", error)
+            raise
 
     @contextmanager
     def _undone_by_errors(self) -> Iterator[None]:
         """Free the memory of a batch that nobody will get."""
         with ExitStack() as undo:
             if self._arena is not None:
+                undo.callback(self.lifter.tell_of_error)
                 undo.callback(self._arena.drop)
                 undo.callback(self.lifter.end_batch)  # before that
             yield
@@ -150,7 +170,13 @@ def _collated(kind: type, samples: Sequence[Any], **how: Any) -> Any:
     """
     if not any(type(each) is Value for each in samples):
         return default_collate_fn_map[kind](samples, **how)
-    return Values(tuple(map(_node, samples)))
+    nodes = tuple(map(_node, samples))
+    kinds = {node.kind.results[0] for node in nodes}
+    if len(kinds) == 1:
+        return Values(nodes)
+    # Of several sizes or types torch makes an error, or one type: each time by its own rules.
+    alike = [torch.from_numpy(np.zeros(node.kind.shape, node.kind.dtype)) for node in nodes]
+    return Values(nodes, default_collate_fn_map[torch.Tensor](alike, **how).dtype)
 
 
 def _node(sample: Any) -> Node:

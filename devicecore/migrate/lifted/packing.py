@@ -15,6 +15,8 @@ from devicecore.migrate.lazy.tensors import RecordedTensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import torch
+
     from devicecore.migrate.lazy.nodes import Node
 
 
@@ -38,9 +40,11 @@ class Values:
 
     Attributes:
         nodes: How each is computed.
+        dtype: The tensor's type, where those of the samples differ.
     """
 
     nodes: tuple[Node, ...] = field(eq=False)
+    dtype: torch.dtype | None = None
 
 
 @frozen
