@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.scope.chain import here, innermost, open_around
+from devicecore.scope.chain import entered_so_far, innermost, open_around
 from devicecore.scope.decorating import Decorator
 from devicecore.scope.interrupts import always_left
 
@@ -40,10 +40,7 @@ class _Together:
             self.leave_after(entries)
             raise
 
-    def entered_so_far(self) -> Any:
-        """Return what says which scopes are open in this thread, for an interrupt."""
-        scopes = here.scopes
-        return scopes, (scopes.frames[-1] if scopes.frames else None)
+    entered_so_far = staticmethod(entered_so_far)
 
     def leave_after(self, entries: Any) -> None:
         """Leave those that were entered since, and an interrupt kept open.

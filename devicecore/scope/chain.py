@@ -112,6 +112,12 @@ def get_default_device() -> Device:
     return OUTSIDE.device  # type: ignore[no-any-return]
 
 
+def entered_so_far() -> tuple[ThreadScopes, Frame | None]:
+    """Return what says which scopes are open in this thread, for `Leavable.leave_after`."""
+    scopes = here.scopes
+    return scopes, (scopes.frames[-1] if scopes.frames else None)
+
+
 def leave(scopes: ThreadScopes, frame: Frame, error: BaseException | None) -> None:
     """Take *frame* out, and put back what was there before it.
 

@@ -10,7 +10,7 @@ from devicecore.device import Device
 from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
 from devicecore.ledger import default_ledger
 from devicecore.scope import chain
-from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, here, innermost
+from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, entered_so_far, here, innermost
 from devicecore.scope.decorating import Decorator
 from devicecore.scope.finding import Found, is_still_true, look
 from devicecore.scope.imports import watch_imports
@@ -129,10 +129,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             raise
         return device
 
-    def entered_so_far(self) -> Any:
-        """Return what says which scopes are open in this thread, for an interrupt."""
-        scopes = here.scopes
-        return scopes, (scopes.frames[-1] if scopes.frames else None)
+    entered_so_far = staticmethod(entered_so_far)
 
     def leave_after(self, entries: Any) -> None:
         """Leave this scope if it was entered since, and an interrupt kept it open.

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from devicecore.scope import chain
-from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, SUSPENDED, Frame, here, innermost
+from devicecore.scope.chain import (
+    ENDED,
+    FORKED,
+    OUTSIDE,
+    SUSPENDED,
+    Frame,
+    entered_so_far,
+    here,
+    innermost,
+)
 from devicecore.scope.interrupts import always_left
 from devicecore.scope.loaded import enter_all
 
@@ -46,9 +55,7 @@ class Step:
         if self._waiting:
             self._resume()
 
-    def entered_so_far(self) -> Any:
-        """Return what says which scopes are open."""
-        return self._scope.entered_so_far()
+    entered_so_far = staticmethod(entered_so_far)
 
     def leave_after(self, entries: Any) -> None:
         """Leave the scope if it was entered since, and an interrupt kept it open."""

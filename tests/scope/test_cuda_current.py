@@ -125,6 +125,7 @@ def fails(*_):
 runtime = types.SimpleNamespace(getDevice=fails, setDevice=fails, getDeviceCount=fails)
 cupy = types.ModuleType("cupy")
 cupy.__spec__ = ModuleSpec("cupy", None)
+cupy.ndarray = type("ndarray", (), {})
 cupy.cuda = types.SimpleNamespace(runtime=runtime)
 sys.modules["cupy"] = cupy
 card = Device("/device:CUDA:0", device_class="GPU")
