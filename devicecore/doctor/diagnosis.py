@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
+
+from devicecore.errors import without_pip
 
 if TYPE_CHECKING:
     from devicecore.doctor.case import Case
@@ -44,7 +46,7 @@ class Finding:
     name: str
     problem: str
     evidence: str
-    fix: str
+    fix: str = field(converter=without_pip)
 
 
 def diagnose(case: Case) -> list[Finding]:

@@ -12,7 +12,7 @@ from devicecore.errors.asking import (
     UnknownDeviceError,
     UnknownResourceError,
 )
-from devicecore.errors.base import DeviceCoreError, shorten
+from devicecore.errors.base import DeviceCoreError, shorten, without_pip
 from devicecore.errors.devices import (
     DeviceError,
     DeviceGoneError,
@@ -61,6 +61,7 @@ __all__ = [
     "UnknownDeviceError",
     "UnknownResourceError",
     "shorten",
+    "without_pip",
 ]
 
 for _name in __all__:

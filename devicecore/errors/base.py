@@ -1,11 +1,16 @@
-"""`DeviceCoreError`, the base of all, and how errors write long lists."""
+"""`DeviceCoreError`, the base of all, and how errors write fixes and long lists."""
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+_PIP = re.compile(r"\bpip[0-9.]*\b")
 
 
 class DeviceCoreError(Exception):
@@ -16,7 +21,19 @@ class DeviceCoreError(Exception):
         return tuple(str(argument) for argument in self.args)
 
     def __str__(self) -> str:
-        return "; ".join(part for part in self._parts() if part)
+        wrong, *further = self._parts() or ("",)
+        return "; ".join(filter(None, (wrong, *map(without_pip, further))))
+
+
+def without_pip(fix: str) -> str:
+    """Return *fix*, in a program that is frozen without its ways that need pip: it has none."""
+    if not getattr(sys, "frozen", False) or not _PIP.search(fix):
+        return fix
+    parts = (
+        ", or ".join(way for way in part.split(", or ") if not _PIP.search(way))
+        for part in fix.split("; ")
+    )
+    return "; ".join(filter(None, parts))
 
 
 def shorten(text: str, width: int) -> str:

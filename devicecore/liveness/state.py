@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from attrs import asdict, evolve, field, frozen
 from attrs.validators import in_, instance_of, optional
 
-from devicecore.errors import shorten
+from devicecore.errors import shorten, without_pip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,6 +38,10 @@ def _one_line(value: str) -> str:
         return value  # for the validator to refuse
     shown = "".join(character if character.isprintable() else " " for character in value)
     return shorten(" ".join(shown.split()), _REASON_CHARACTERS)
+
+
+def _fix(value: str) -> str:
+    return without_pip(_one_line(value)) if type(value) is str else value
 
 
 @frozen
@@ -91,7 +95,7 @@ class Liveness:
     evidence: Evidence = field(default="metadata", validator=in_(get_args(Evidence)))
     reason: str = field(default="", converter=_one_line, validator=instance_of(str))
     detail: str = field(default="", validator=instance_of(str))
-    fix: str = field(default="", converter=_one_line, validator=instance_of(str))
+    fix: str = field(default="", converter=_fix, validator=instance_of(str))
     frameworks: Mapping[str, Liveness] = field(factory=dict, hash=False)
     seconds: float = field(default=0.0, eq=False)
     devices: tuple[PhysicalDevice, ...] = ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
+
+from devicecore.errors import without_pip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 _OTHER_SYSTEM = re.compile(r"exists on .+ only$")
 _NO_HARDWARE = re.compile(r"there is (no .+?)(?: here)?$")
-_PIP = re.compile(r"\bpip[0-9.]*\b")
 _NOT_INSTALLED = "something that it needs is not part of this program"
 
 
@@ -32,7 +32,7 @@ def _causes(rejected: Iterable[Rejected]) -> list[str]:
     causes: dict[str, list[Rejected]] = {}
     for each in here:
         if not _lacking(each):
-            causes.setdefault(_without_pip(each.reason) or _NOT_INSTALLED, []).append(each)
+            causes.setdefault(without_pip(each.reason) or _NOT_INSTALLED, []).append(each)
     lines = [_cause(reason, affected) for reason, affected in causes.items()]
     if lacking:
         lines.append(f"Nothing better is here: there is {_joined(lacking, 'and')}.")
@@ -41,7 +41,7 @@ def _causes(rejected: Iterable[Rejected]) -> list[str]:
 
 def _cause(reason: str, affected: Iterable[Rejected]) -> str:
     names = dict.fromkeys(each.name for each in affected)
-    fixes = dict.fromkeys(fix for each in affected if (fix := _without_pip(each.fix)))
+    fixes = dict.fromkeys(fix for each in affected if (fix := without_pip(each.fix)))
     line = f"Not {_joined(names, 'or')}: {reason}."
     return f"{line} To change that: {'; or '.join(fixes)}" if fixes else line
 
@@ -54,13 +54,6 @@ def _lacking(each: Rejected) -> str:
     """Return the hardware that is not here, such as ``no NVIDIA GPU``, where that is all."""
     match = _NO_HARDWARE.match(each.reason)
     return match[1] if match and each.state == "absent" and not each.fix else ""
-
-
-def _without_pip(text: str) -> str:
-    """Return *text* without its parts on pip where the program is frozen and has none."""
-    if not getattr(sys, "frozen", False):
-        return text
-    return "; ".join(part for part in text.split("; ") if not _PIP.search(part))
 
 
 def _joined(words: Iterable[str], last: str) -> str:
