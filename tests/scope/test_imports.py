@@ -89,6 +89,7 @@ def look():
     with device_scope("cpu"):
         seen.append([adapter.title for adapter in adapters()])
 look()
+cupy.ndarray = type("ndarray", (), {})
 cupy.cuda = types.SimpleNamespace(
     runtime=types.SimpleNamespace(getDevice=None, setDevice=None, getDeviceCount=None)
 )
@@ -106,6 +107,8 @@ from importlib.machinery import ModuleSpec
 from devicecore import device_scope
 torch = types.ModuleType("torch")
 torch.__spec__ = ModuleSpec("torch", None)
+torch.Tensor, torch.device = type("Tensor", (), {}), type("device", (), {})
+torch._C = types.SimpleNamespace(_len_torch_function_stack=None)  # and nothing else
 sys.modules["torch"] = torch
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
