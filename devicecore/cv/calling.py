@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from devicecore.cv.policy import DEFAULT, current_policy
 from devicecore.cv.repeats import repeats_of
 from devicecore.errors import RefusedCallError, ScopeError
 from devicecore.ledger import default_ledger
+from devicecore.optional import class_in
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
 from devicecore.scope.chain import innermost, open_around
@@ -109,8 +109,7 @@ def _by_size(name: str, compute: Callable[..., Any], found: Sequence[batches.Cal
 
 
 def _is_tensor(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+    return isinstance(value, class_in("torch", "Tensor"))
 
 
 def device_for(image: Any, current: Device) -> Device:

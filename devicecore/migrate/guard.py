@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.fork import rearm_after_fork
 from devicecore.migrate.values import arrays_in, is_tensor
+from devicecore.optional import loaded
 from devicecore.runtime import host_cpu
 from devicecore.transfer import tensors_to_device
 
@@ -81,7 +82,7 @@ def is_in_worker() -> bool:
 
 
 def _is_in_bad_fork() -> bool:
-    torch: Any = sys.modules.get("torch")
+    torch = loaded("torch")
     # What torch asks before it refuses to start CUDA itself.
     return torch is not None and torch.cuda._is_in_bad_fork()  # noqa: SLF001 - nothing public says
 

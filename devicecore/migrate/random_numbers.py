@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
+
+from devicecore.optional import loaded
 
 _FACTORIES = ("normal", "rand", "randint", "randn", "randperm")
 _OTHERS = ("device", "generator", "out")
@@ -39,7 +40,7 @@ def drawn_on_host(torch_device: str | None) -> AbstractContextManager[object]:
     Args:
         torch_device: torch's name of the device that new tensors are on; None for none.
     """
-    torch: Any = sys.modules.get("torch")
+    torch = loaded("torch")
     if torch is None or torch_device in {None, "cpu"} or torch.get_default_device().type != "cpu":
         return nullcontext()
     found: AbstractContextManager[object] = _mode()(torch_device)

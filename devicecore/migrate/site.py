@@ -19,6 +19,7 @@ from devicecore.migrate.guard import brought_home
 from devicecore.migrate.random_numbers import RandomNumbers
 from devicecore.migrate.strategy import InputsNotMovedError
 from devicecore.migrate.values import Contents, arrays_in, copied, is_tensor, pixels_among
+from devicecore.optional import loaded
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
@@ -349,6 +350,6 @@ def free_caches(error: BaseException) -> None:
     while known is not None:
         known.__traceback__ = None  # its frames have the tensors of the call
         known = known.__cause__ or known.__context__
-    torch: Any = sys.modules.get("torch")
+    torch = loaded("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()

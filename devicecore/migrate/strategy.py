@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
@@ -14,6 +13,7 @@ from devicecore.kernels import Exactness, Kernel
 from devicecore.migrate.processors import ToNumpy, processed
 from devicecore.migrate.random_numbers import drawn_on_host
 from devicecore.migrate.values import arrays_in, is_tensor
+from devicecore.optional import loaded
 from devicecore.scope import device_scope
 from devicecore.transfer import tensors_to_device
 
@@ -232,7 +232,7 @@ def _homes(values: Any) -> set[str]:
 
 
 def _homes_of_new_ones() -> set[str]:
-    torch: Any = sys.modules.get("torch")
+    torch = loaded("torch")
     return set() if torch is None else {str(torch.get_default_device())}
 
 

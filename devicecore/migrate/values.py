@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from devicecore.optional import class_in
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -20,9 +22,7 @@ def is_array(value: Any) -> bool:
 
 def is_tensor(value: Any) -> bool:
     """Return whether a value is a tensor of torch."""
-    torch = sys.modules.get("torch")
-    # A module that another thread is still importing has no classes yet.
-    return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
+    return isinstance(value, class_in("torch", "Tensor"))
 
 
 def arrays_in(value: Any) -> Iterator[Any]:

@@ -5,12 +5,13 @@ torch is recognised by the type of what is given, so it is never imported here.
 
 from __future__ import annotations
 
-import sys
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from attrs import frozen
+
+from devicecore.optional import class_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -108,7 +109,7 @@ def any_signature(value: Any) -> Hashable:
     """Return what decides how *value* is bound, also where `signature` raises AttributeError."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape
-    if isinstance(value, _class_in("onnxruntime", "OrtValue")):
+    if isinstance(value, class_in("onnxruntime", "OrtValue")):
         memory = value.device_name()
         index = 0 if memory == "cpu" else _index_of(value)
         return value.element_type(), tuple(value.shape()), memory, index
@@ -120,14 +121,14 @@ def describe(value: Any) -> Described | None:
     """Return what *value* is, or None if it is no array of a known kind."""
     if isinstance(value, np.ndarray):
         return Described("numpy", str(value.dtype), value.shape)
-    if isinstance(value, _class_in("torch", "Tensor")):
+    if isinstance(value, class_in("torch", "Tensor")):
         if str(value.layout) != "torch.strided":
             return None
         dtype = str(value.dtype).removeprefix("torch.")
         if dtype in _SHARE_A_BYTE:  # torch has little more of these than their names
             return None
         return Described("torch", dtype, tuple(value.shape), str(value.device))
-    if isinstance(value, _class_in("onnxruntime", "OrtValue")) and value.is_tensor():
+    if isinstance(value, class_in("onnxruntime", "OrtValue")) and value.is_tensor():
         element, memory = ELEMENT_TYPES.get(value.data_type()), value.device_name()
         if memory != "cpu":
             memory = f"{_TORCH_NAMES.get(memory, memory)}:{_index_of(value)}"
@@ -141,12 +142,3 @@ def _index_of(value: Any) -> int:
         return int(value.__dlpack_device__()[1])
     except (AttributeError, RuntimeError):  # WebGPU's buffers have no number
         return 0
-
-
-def _class_in(module: str, name: str) -> Any:
-    """Return a class of a module that somebody has imported, or one that nothing is."""
-    return getattr(sys.modules.get(module), name, _Nothing)
-
-
-class _Nothing:
-    """What no value is an instance of."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from devicecore.onnx.feeding import feed
 from devicecore.onnx.results import result
+from devicecore.optional import loaded
 from devicecore.ort.bindings import HOST, bound_run, new_binding, takes_host_memory
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _run(
 
 
 def _wait_and_run(card: str, run: Callable[[], None]) -> None:
-    torch = sys.modules.get("torch")
+    torch = loaded("torch")
     if torch is not None:
         torch.cuda.current_stream(card).synchronize()
     run()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from devicecore.optional import loaded
 from devicecore.ort.bindings import memory_of
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def stream_for(device: Device, options: Mapping[str, str]) -> SessionStream | No
         device: The device.
         options: The provider's options that the program gives, which may name a stream of its own.
     """
-    spec, torch = device.session, sys.modules.get("torch")
+    spec, torch = device.session, loaded("torch")
     if spec is None or spec.provider != "CUDAExecutionProvider" or spec.is_plugin:
         return None
     if torch is None or _OPTION in options:

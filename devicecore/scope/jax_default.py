@@ -57,7 +57,9 @@ class JaxDefault(Adapter):
         devices = self._devices(name)
         if name.index is not None and name.index < len(devices):
             return devices[name.index]
-        raise self.refusal(device, f"JAX has {len(devices)} devices of that kind")
+        wish = self._jax.config.jax_platforms
+        limited = f", limited to JAX_PLATFORMS={wish}" if wish else ""
+        raise self.refusal(device, f"JAX has {len(devices)} devices of that kind{limited}")
 
     def _devices(self, name: DeviceName) -> Any:
         try:

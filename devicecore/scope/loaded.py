@@ -6,13 +6,16 @@ import sys
 import threading
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from devicecore.errors import DeviceCoreError, NotLiveError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
+from devicecore.liveness.report import failure
+from devicecore.optional import loaded
 from devicecore.scope import chain
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ _ADAPTERS = {
 # What each has, of all that it may be called: a program's own module may have the same name.
 _HAS = {
     "torch": ("Tensor", "device", "_C._len_torch_function_stack"),
-    "cupy": ("ndarray", "cuda.runtime"),
+    "cupy": ("cuda.runtime.getDevice", "cuda.runtime.setDevice"),
     "jax": ("Array", "default_device", "local_devices", "config.update"),
     "tensorflow": ("Tensor", "device", "inside_function", "config.list_logical_devices"),
     "paddle": ("Tensor", "device.get_device", "device.set_device"),
@@ -74,7 +77,6 @@ class _Loaded:
 
 
 _loaded = _Loaded()
-_ABSENT: Final = object()
 
 
 def adapters() -> tuple[Adapter, ...]:
@@ -100,12 +102,13 @@ def adapters() -> tuple[Adapter, ...]:
 
 def _is_framework(name: str, module: Any) -> bool:
     """Return whether a module is the framework, and not the program's own one of that name."""
-    for path in _HAS[name]:
-        found = module
-        for part in path.split("."):
-            found = getattr(found, part, _ABSENT)
-        if found is _ABSENT:
-            return False
+    if name in FRAMEWORKS - {"cupy"} and loaded(name) is None:
+        return False
+    try:
+        for path in _HAS[name]:
+            attrgetter(path)(module)
+    except Exception:  # noqa: BLE001 - a program's own module, which makes its names when asked
+        return False
     return True
 
 
@@ -176,7 +179,7 @@ def placement(
         try:
             if frameworks is not None and not device.is_local:
                 raise adapter.refusal(device, "it is not in this process")
-            place = adapter.place_of(device)
+            place = _place_of(adapter, device)
         except NotLiveError as error:
             if frameworks is not None:
                 raise
@@ -185,6 +188,20 @@ def placement(
             if place is not None:
                 places.append((adapter, place))
     return Placement(device, asked, tuple(places), tuple(refused), len(sys.modules))
+
+
+def _place_of(adapter: Adapter, device: Device) -> Any:
+    """Return what *device* is to a framework, whose own faults are reasons why it is nothing.
+
+    Raises:
+        NotLiveError: The framework cannot use it.
+    """
+    try:
+        return adapter.place_of(device)
+    except DeviceCoreError:
+        raise
+    except Exception as error:  # a framework that cannot even list its devices
+        raise adapter.refusal(device, f"it says {failure(error).reason}") from error
 
 
 def apply(placed: Placement, saves: chain.Saves) -> None:

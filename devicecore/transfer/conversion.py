@@ -6,8 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import DeviceCoreError, TransferError
-from devicecore.optional import require
-from devicecore.transfer.loaded import class_in
+from devicecore.optional import class_in, require
 from devicecore.transfer.moving import tensors_to_device
 from devicecore.transfer.tensors import kind_name, tensor_of
 

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from devicecore.errors import TransferError
-from devicecore.transfer.loaded import class_in
+from devicecore.optional import class_in
 
 _HOST = 1  # DLPack's number of the host's memory
 # Element types of ml_dtypes that torch has too, by the size in which their bits are handed over.

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import NotLiveError, TransferError
-from devicecore.transfer.loaded import class_in
+from devicecore.optional import class_in
 from devicecore.transfer.request import LeafKind, MoveFailedError, OneByOne
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from collections import UserList
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from devicecore.optional import class_in
 from devicecore.transfer.containers import BUILTIN_RULES, Rule
 from devicecore.transfer.foreign_leaves import foreign_kind
-from devicecore.transfer.loaded import class_in
 from devicecore.transfer.mappings import MappingRule
 from devicecore.transfer.models import model_rule
 from devicecore.transfer.objects import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import Factory, define
 
 from devicecore.ledger import default_ledger
-from devicecore.transfer.loaded import class_in
+from devicecore.optional import class_in
 from devicecore.transfer.object_arrays import object_parts
 from devicecore.transfer.request import LeafKind
 from devicecore.transfer.tensors import kind_name

@@ -6,8 +6,8 @@ import copy
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from devicecore.optional import class_in
 from devicecore.transfer.attributes import attributes_of, set_attributes
-from devicecore.transfer.loaded import class_in
 from devicecore.transfer.objects import ObjectRule
 
 if TYPE_CHECKING:

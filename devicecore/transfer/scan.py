@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import TransferError
+from devicecore.optional import class_in
 from devicecore.transfer.containers import Rule
 from devicecore.transfer.found import Found
 from devicecore.transfer.kinds import (
@@ -47,7 +48,7 @@ def scan(data: Any, request: Request) -> Found:
 
 def _walk(found: Found, request: Request) -> None:
     # Written for speed: a batch can have thousands of leaves, most often with nothing to do.
-    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    tensor = class_in("torch", "Tensor")
     here = request.target.torch_device
     leaves_host = here is None or here.type != "cpu"
     elsewhere: dict[int, Any] = {}

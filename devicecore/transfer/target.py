@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from devicecore.errors import (
     UnknownDeviceError,
 )
 from devicecore.names import DeviceName
+from devicecore.optional import loaded
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope.chain import OUTSIDE, innermost
 from devicecore.scope.finding import look
@@ -74,7 +74,7 @@ def target_of(device: object) -> Target:
         UnknownDeviceError: There is no such device.
         DeviceGoneError: It was closed or lost.
     """
-    torch = sys.modules.get("torch")
+    torch = loaded("torch")
     memory = _memory_of(_device(device))
     if memory.gone:
         raise DeviceGoneError(memory.name, memory.gone)

@@ -6,9 +6,8 @@ import sys
 from typing import Any
 
 from devicecore.errors import TransferError
-from devicecore.optional import require
+from devicecore.optional import class_in, require
 from devicecore.transfer.dlpack import tensor_from_dlpack, tensor_from_numpy
-from devicecore.transfer.loaded import class_in
 
 
 def tensor_of(x: Any) -> Any:

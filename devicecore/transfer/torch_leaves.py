@@ -6,6 +6,7 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from devicecore.optional import loaded
 from devicecore.transfer.memory import extents_of
 from devicecore.transfer.overlaps import move_overlapping
 from devicecore.transfer.packing import move_packed, move_simple
@@ -80,7 +81,7 @@ def _move_others(values: Sequence[Any], moved: dict[int, Any], request: Request)
 
 def has_modes() -> bool:
     """Return whether torch, if it is there, is in a mode such as a default device."""
-    torch = sys.modules.get("torch")
+    torch = loaded("torch")
     # Nothing public says so.
     return torch is not None and torch._C._len_torch_function_stack() > 0  # noqa: SLF001
 

@@ -109,7 +109,7 @@ torch = types.ModuleType("torch")
 torch.__spec__ = ModuleSpec("torch", None)
 torch.Tensor, torch.device = type("Tensor", (), {}), type("device", (), {})
 torch._C = types.SimpleNamespace(_len_torch_function_stack=None)  # and nothing else
-sys.modules["torch"] = torch
+sys.modules |= {"torch": torch, "torch._C": torch._C}
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for _ in range(2):

@@ -60,6 +60,29 @@ def test_a_device_of_jax(jax: Any) -> None:
 
 
 @need("jax")
+@pytest.mark.parametrize("platforms", ["cuda", "tpu", "nonsense", "cpu,cuda"])
+def test_a_jax_that_is_to_use_what_its_wheel_has_not(platforms: str) -> None:
+    code = f"""
+import os
+os.environ["JAX_PLATFORMS"] = {platforms!r}
+import jax
+from devicecore import device_scope
+from devicecore.errors import NotLiveError
+said = []
+with device_scope("cpu") as device:
+    said.append(device.name[-5:])
+try:
+    with device_scope("cpu", frameworks="jax"):
+        said.append(str(jax.numpy.ones(1)))
+except NotLiveError as error:
+    said.append(error.reason)
+print(json.dumps(said))
+"""
+    reason = f"JAX has 0 devices of that kind, limited to JAX_PLATFORMS={platforms}"
+    assert in_child(code) == ["CPU:0", "[1.]" if "cpu" in platforms else reason]
+
+
+@need("jax")
 def test_compiled_code_of_jax_follows(jax: Any) -> None:
     compiled = jax.jit(lambda: jax.numpy.zeros(1) + 1)
     for index in (1, 2):

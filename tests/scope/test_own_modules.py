@@ -10,40 +10,69 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devicecore.device import Device
+from devicecore.errors import NotLiveError
 from devicecore.names import DeviceName
 from devicecore.runtime import host_cpu
 from devicecore.scope.jax_default import JaxDefault
+from devicecore.scope.loaded import placement
 from devicecore.scope.paddle_default import PaddleDefault
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM = """
-import {name}
-from devicecore import current_device, device_scope
+import numpy as np
+import devicecore
+from devicecore import current_device, cv, device_scope
 
 with device_scope("cpu"):
+    import cupy, jax, paddle, tensorflow, torch
+
+with device_scope("cpu", frameworks=("paddle", "jax", "tensorflow", "cupy", "torch")):
     assert current_device().device_type == "CPU"
 
 @device_scope("cpu:0")
 def run():
-    return {name}.speed
+    return paddle.speed + jax.speed + tensorflow.speed + cupy.speed + torch.speed
 
+moved = devicecore.tensors_to_device({"image": np.ones((2, 2), np.uint8)}, "cpu")
+assert devicecore.to_numpy(moved["image"]).sum() == cv.add(moved["image"], 0).sum() == 4
 print(run())
 """
-CONTENTS = ["speed = 3", "speed = 3\ndevice = 'left'\nconfig = {}\nclass Tensor: pass\n"]
+CONTENTS = {
+    "plain": "speed = 3",
+    "some of its names": "speed = 3\ndevice = 'left'\nconfig = {}\nclass Tensor: pass\n",
+    "all of its names": """
+speed = 3
+class Tensor: pass
+ndarray = Array = Tensor
+class device:
+    def get_device(): raise RuntimeError("of a game")
+    set_device = __init__ = get_device
+class config:
+    update = list_logical_devices = local_devices = device.get_device
+default_device = local_devices = inside_function = config.update
+class cuda: runtime = None
+class _C: _len_torch_function_stack = config.update
+""",
+    "any name": "speed = 3\ndef __getattr__(name): return lambda *args, **kwargs: 7",
+    "lazy names that fail": "speed = 3\ndef __getattr__(name): raise RuntimeError(name)",
+    "a mock": """
+import sys
+from unittest.mock import MagicMock
+sys.modules[__name__] = MagicMock(__spec__=__spec__, speed=3)
+""",
+}
 
 
-@pytest.mark.parametrize("contents", CONTENTS)
-@pytest.mark.parametrize("name", ["paddle", "jax", "tensorflow", "cupy", "torch"])
+@pytest.mark.parametrize("contents", CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("is_package", [False, True])
-def test_a_module_of_the_program(
-    name: str, contents: str, is_package: bool, tmp_path: Path
-) -> None:
-    place = tmp_path / name / "__init__.py" if is_package else tmp_path / f"{name}.py"
-    place.parent.mkdir(exist_ok=True)
-    place.write_text(contents)
-    (tmp_path / "program.py").write_text(PROGRAM.format(name=name))
+def test_modules_of_the_program(contents: str, is_package: bool, tmp_path: Path) -> None:
+    for name in ("paddle", "jax", "tensorflow", "cupy", "torch"):
+        place = tmp_path / name / "__init__.py" if is_package else tmp_path / f"{name}.py"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(contents)
+    (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, "-W", "error", "program.py"],
         cwd=tmp_path,
@@ -51,12 +80,11 @@ def test_a_module_of_the_program(
         text=True,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("3\n", "")
+    assert (done.stdout, done.stderr) == ("15\n", "")
 
 
 def test_a_jax_that_is_to_use_what_its_wheel_has_not() -> None:
     """A fake of JAX's CPU wheel under ``JAX_PLATFORMS=cuda``, which fails like that."""
-    from devicecore.errors import NotLiveError
 
     def local_devices(**_: Any) -> Any:
         raise AssertionError
@@ -66,7 +94,7 @@ def test_a_jax_that_is_to_use_what_its_wheel_has_not() -> None:
     )
     adapter = JaxDefault(jax)
     assert not adapter.knows(host_cpu().parsed_name)
-    with pytest.raises(NotLiveError, match="JAX has 0 devices"):
+    with pytest.raises(NotLiveError, match="0 devices of that kind, limited to JAX_PLATFORMS=cuda"):
         adapter.place_of(host_cpu())
 
 
@@ -91,3 +119,22 @@ def test_an_xpu_of_paddle_is_kunlun(is_built: bool) -> None:
         assert current[-1] == "xpu:1"
         adapter.leave(saved)
         assert current[-1] == "cpu"
+
+
+def test_a_framework_that_cannot_list_its_devices() -> None:
+    """A fake of one whose driver fails, as TensorFlow's does with an error of its own class."""
+
+    class InternalError(Exception):
+        def __str__(self) -> str:
+            return "failed call to cuInit: UNKNOWN ERROR (303)"
+
+    def fail(**_: object) -> Any:
+        raise InternalError
+
+    jax: Any = SimpleNamespace(config=SimpleNamespace(jax_platforms="cuda"), local_devices=fail)
+    adapter = JaxDefault(jax)
+    placed = placement(host_cpu(), None, (adapter,))
+    assert (placed.places, len(placed.refused)) == ((), 1)
+    assert "InternalError: failed call to cuInit" in placed.refused[0][1]
+    with pytest.raises(NotLiveError, match="failed call to cuInit"):
+        placement(host_cpu(), frozenset({"jax"}), (adapter,))

@@ -9,6 +9,7 @@ from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from devicecore.migrate.values import Contents
+from devicecore.optional import loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +54,7 @@ def _undo(values: Sequence[Any]) -> Iterator[Undo]:
         from devicecore.migrate.lazy.numpy_state import numpy_state  # it imports numpy
 
         yield numpy.random.set_state, numpy_state()
-    torch: Any = sys.modules.get("torch")
+    torch = loaded("torch")
     if torch is not None and hasattr(torch, "get_rng_state"):
         yield torch.set_rng_state, torch.get_rng_state()
     for found in _objects(values):
