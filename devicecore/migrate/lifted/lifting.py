@@ -28,6 +28,7 @@ from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.lazy.sites import REFUSALS
 from devicecore.migrate.lazy.why_not import why_not_recorded
 from devicecore.migrate.lifted.describing import described
+from devicecore.migrate.lifted.packing import classes_in
 from devicecore.migrate.migrator import PipelineMigrator
 from devicecore.migrate.plan import Options
 from devicecore.migrate.report import Tally, merged
@@ -59,6 +60,9 @@ SAMPLES: Final = "samples"
 COLLATION: Final = "collation"
 """What putting samples together is called there; it is counted where it fails."""
 
+_IN_OBJECTS = (
+    "its arrays are in objects ({}), and only those in lists, tuples and dicts are recorded"
+)
 _IN_A_THREAD = "another thread than the one that loads the sample has called it"
 # After so many samples, one after the other, that could not be recorded no more are.
 _MOST_REFUSED = 3
@@ -156,6 +160,7 @@ class Lifter(PipelineMigrator):
         self._options = loosest(plan)
         self._refused = 0
         self._reason = ""  # of the last refusal
+        self._seconds: float | None = None  # that the last sample took, while it is not counted
         self._last: Recording | None = None
         self._kept: list[weakref.ref[Memory]] = []
         self._samples = Tally(SAMPLES, host_cpu().label)
@@ -229,6 +234,7 @@ class Lifter(PipelineMigrator):
             reason = f"those before could not be recorded: {self._reason}"
             self._samples.fell_back(spent, reason)
             return found
+        self._seconds = None
         saved = Saved((load, index), {})
         recording = self._last = Recording(
             on_host, self._keep, options=self._options, owner=self._care, count=count
@@ -247,7 +253,8 @@ class Lifter(PipelineMigrator):
             reason = described(error)
         else:
             self._refused = 0
-            self._samples.migrated(0.0, 0, host=time.perf_counter() - start)
+            is_end = not repeats and found is index  # of a stream
+            self._seconds = None if is_end else time.perf_counter() - start
             return found
         finally:
             recording.is_over = True
@@ -268,18 +275,24 @@ class Lifter(PipelineMigrator):
             _warn("no more are", reason)
         return found
 
-    def find_kept(self, load: Callable[[Any], Any], sample: Any) -> None:
+    def find_kept(self, load: Callable[[Any], Any], sample: Any, *, is_recorded: bool) -> None:
         """Give a dataset ordinary arrays in the place of those that it keeps from the last sample.
 
         Args:
             load: What has loaded that.
             sample: What others get of it, which may have some in objects.
+            is_recorded: Whether they get some that are only recorded.
         """
         before, self._kept = self._kept, []
         last, self._last = self._last, None
-        if last is not None and last.alive():
-            returned(None, last, [load, sample])
+        reason = ""
+        if last is not None and (count := len(last.alive())):
+            returned(None, last, [sample])
+            if not is_recorded and len(last.alive()) < count:
+                reason = _IN_OBJECTS.format(", ".join(classes_in(sample)))
+            returned(None, last, [load])
             self._kept = list(map(weakref.ref, last.alive()))
+        self._count(reason)
         # By now a generator has others in its names; what is still alive is kept for good.
         kept = [memory for each in before if (memory := each()) is not None]
         if kept and (kept := _still(kept)):
@@ -289,6 +302,14 @@ class Lifter(PipelineMigrator):
                 _warn("no more are", self._reason)
             self._refused = _MOST_REFUSED
             _put_on_host(kept)
+
+    def _count(self, reason: str) -> None:
+        """Count a sample that was loaded in one go."""
+        seconds, self._seconds = self._seconds, None
+        if seconds is not None and reason:
+            self._samples.fell_back(seconds, reason)
+        elif seconds is not None:
+            self._samples.migrated(0.0, 0, host=seconds)
 
     def end_batch(self) -> None:
         """Compute what is still kept somewhere, before memory is used again."""

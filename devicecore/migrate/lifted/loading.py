@@ -127,7 +127,7 @@ class Loading:
         nodes: list[Node] = []
         with self._undone_by_errors():
             sample = packed(lifter.sample(load, index, **how), nodes)
-            lifter.find_kept(load, sample)
+            lifter.find_kept(load, sample, is_recorded=bool(nodes))
         if self._arena is not None:
             self._arena.send(nodes)
         return sample

@@ -13,7 +13,7 @@ from devicecore.migrate.lazy.results import ORDINARY
 from devicecore.migrate.lazy.tensors import RecordedTensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import torch
 
@@ -74,6 +74,26 @@ def _packed(nodes: list[Node], value: Any) -> Any:
         return ORDINARY[type(value)](value)
     nodes.append(array.node)
     return Value(nodes[-1], array.is_view and min(array.strides) < 0)
+
+
+def classes_in(sample: Any) -> list[str]:
+    """Return the names of the classes of objects in a sample, of which nobody knows the members."""
+    classes = {type(each) for each in _leaves(sample)}
+    found = (each for each in classes if each.__module__.partition(".")[0] not in _KNOWN)
+    return sorted(each.__qualname__ for each in found)
+
+
+_KNOWN: Final = frozenset({"builtins", "numpy", "torch"})
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (dict, UserDict)):
+        value = list(value.values())
+    if not isinstance(value, (list, tuple)):
+        yield value
+        return
+    for each in tuple(value):
+        yield from _leaves(each)
 
 
 def walked(batch: Any, replace: Callable[[Any], Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import UserDict
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,10 @@ def same(found: Any, expected: Any) -> None:
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             same(one, other)
+    elif isinstance(expected, np.ndarray):
+        assert np.array_equal(found, expected)
+    elif is_dataclass(expected):
+        same(vars(found), vars(expected))
     else:
         assert found == expected
 
