@@ -50,15 +50,21 @@ def _folders(read: Read, controller: str) -> Iterator[str]:
         read: See `cpu_limit`.
         controller: One of version 1; an empty string for version 2.
     """
-    root, mount = _mounted(read, controller)
     path = _path(read, controller)
-    top = root.rstrip("/")
-    inside = path.removeprefix(top) if f"{path}/".startswith(f"{top}/") else ""
-    parts = [part for part in inside.split("/") if part]
-    if ".." in parts:  # it is outside of what this namespace shows
-        parts = []
-    for length in range(len(parts), -1, -1):
-        yield "/".join((mount, *parts[:length]))
+    mounts = list(_mounts(read, controller)) or [("/", _USUAL[controller])]
+    # The same groups may be mounted several times, each time from another one of them on.
+    around = [(root, mount) for root, mount in mounts if _is_around(root, path)]
+    for root, mount in around or mounts[:1]:
+        inside = path.removeprefix(root.rstrip("/")) if around else ""
+        parts = [part for part in inside.split("/") if part]
+        if ".." in parts:  # it is outside of what this namespace shows
+            parts = []
+        for length in range(len(parts), -1, -1):
+            yield "/".join((mount, *parts[:length]))
+
+
+def _is_around(root: str, path: str) -> bool:
+    return f"{path.rstrip('/')}/".startswith(f"{root.rstrip('/')}/")
 
 
 def _path(read: Read, controller: str) -> str:
@@ -70,8 +76,8 @@ def _path(read: Read, controller: str) -> str:
     return "/"
 
 
-def _mounted(read: Read, controller: str) -> tuple[str, str]:
-    """Return which group is at the top of the controller's file system, and where that is."""
+def _mounts(read: Read, controller: str) -> Iterator[tuple[str, str]]:
+    """Yield which group is at the top of each of the controller's file systems, and where."""
     for line in read("/proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         fields, (kind, *rest) = before.split(" "), after.split(" ") or [""]
@@ -79,8 +85,7 @@ def _mounted(read: Read, controller: str) -> tuple[str, str]:
         options = rest[-1].split(",") if rest else []
         if fields[4:] and kind == wanted and (not controller or controller in options):
             root, mount = fields[3:5]
-            return _unescaped(root), _unescaped(mount)
-    return "/", _USUAL[controller]
+            yield _unescaped(root), _unescaped(mount)
 
 
 def _unescaped(text: str) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _METADATA = (".dist-info", ".egg-info")
 _MOST_BYTES = 1 << 24
+_BOM = "\ufeff"  # which some editors write first
 
 
 @frozen
@@ -25,7 +26,7 @@ class InstalledEntryPoint:
 
     Attributes:
         name: Its name.
-        value: ``"module:name"``.
+        value: ``"module:name"``, without the extras that may follow it.
         distribution: The distribution's name.
         version: Its version, or an empty string.
         requires: Its requirements.
@@ -75,10 +76,11 @@ def _in_archive(group: str, entry: str) -> Iterator[tuple[str, list[InstalledEnt
 
     for distribution in distributions(path=[entry]):
         with suppress(Exception):  # an archive's metadata may be anything, and harms only itself
-            text = distribution.read_text("entry_points.txt") or ""
+            text = (distribution.read_text("entry_points.txt") or "").removeprefix(_BOM)
             metadata = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO")
             if group in text:
-                yield _described(distribution.metadata["Name"], text, group, metadata or "")
+                told = (metadata or "").removeprefix(_BOM)
+                yield _described(distribution.metadata["Name"], text, group, told)
 
 
 def _described(
@@ -100,7 +102,7 @@ def _described(
     points = [
         InstalledEntryPoint(
             key,
-            value,
+            value.partition("[")[0].strip(),
             name,
             described["Version"] or version.partition("-")[0],
             tuple(described.get_all("Requires-Dist") or ()),
@@ -132,7 +134,7 @@ def _metadata(folder: Path) -> str:
 def _text(file: Path) -> str:
     """Return what *file* holds; what is no UTF-8 in it is somebody's name, and is replaced."""
     with suppress(OSError), open_regular(file) as opened:
-        return opened.read(_MOST_BYTES).decode("utf-8", "replace")
+        return opened.read(_MOST_BYTES).decode("utf-8", "replace").removeprefix(_BOM)
     return ""
 
 

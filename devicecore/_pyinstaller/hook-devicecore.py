@@ -35,7 +35,7 @@ excludedimports = ["PIL", "kornia", "onnx", "rich"]
 datas = []
 binaries = []
 for _point in [*entry_points(FACTORY_GROUP), *entry_points(KERNEL_GROUP)]:
-    hiddenimports.append(_point.value.partition("[")[0].partition(":")[0].strip())
+    hiddenimports.append(_point.value.partition(":")[0].strip())
     datas += copy_metadata(_point.distribution)  # where a plug-in says that it is one
 
 for _known in PROVIDERS.values():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -14,6 +13,7 @@ from devicecore import config
 from devicecore.fork import rearm_after_fork
 from devicecore.liveness import Liveness
 from devicecore.liveness.report import Report, ask, failure, pass_on_interrupt, read_report
+from devicecore.liveness.target import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,8 +46,7 @@ def load(registration: Registration) -> DeviceFactory:
     """Import and build the factory; whatever that raises goes through."""
     factory: Any = registration.factory
     if isinstance(factory, str):
-        module, _, name = factory.partition(":")
-        factory = getattr(import_module(module), name)
+        factory = resolve(factory)
     made: DeviceFactory = factory()
     return made
 

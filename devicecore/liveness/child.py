@@ -9,12 +9,11 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from importlib import import_module
 from importlib.machinery import PathFinder
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from devicecore.liveness.report import Prober, Report, ask, failure
+from devicecore.liveness.target import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,17 +23,6 @@ if TYPE_CHECKING:
 SLOW_IMPORTS = frozenset({"torch", "onnxruntime", "openvino", "tensorflow", "jax", "paddle"})
 
 _MOST_DESCRIPTORS = 256
-
-
-def resolve(target: str) -> Any:
-    """Return what *target* names, as ``"module:qualified.name"``.
-
-    Raises:
-        ImportError: The module cannot be imported.
-        AttributeError: It has no such name.
-    """
-    module, _, name = target.partition(":")
-    return attrgetter(name)(import_module(module))
 
 
 def answer(job: dict[str, Any]) -> None:

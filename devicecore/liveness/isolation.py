@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from devicecore.liveness.probe_process import ProbeProcess, _running, stop_probes
+from devicecore.liveness.probe_process import ProbeProcess, stop_probes
 from devicecore.liveness.report import Report, ask, broken, failure, read_report
 from devicecore.liveness.state import Liveness
 from devicecore.optional.search_path import search_path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from devicecore.liveness.report import Prober
 
-__all__ = ["_running", "ask_in_child", "ask_in_thread", "stop_probes"]
+__all__ = ["ask_in_child", "ask_in_thread", "stop_probes"]
 
 
 def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s: float) -> Report:

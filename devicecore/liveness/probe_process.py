@@ -33,7 +33,7 @@ _SLICE_S = 0.1
 _LAST_WORDS_S = 1.0
 
 # The children that probe right now; one that was taken out by `stop_probes` says nothing.
-_running: set[subprocess.Popen[bytes]] = set()
+running_probes: set[subprocess.Popen[bytes]] = set()
 
 
 class ProbeProcess:
@@ -64,7 +64,7 @@ class ProbeProcess:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        _running.add(self._child)
+        running_probes.add(self._child)
         self._noise = _Noise(self._child.stderr)
         for work in (self._ask, self._listen, self._noise.collect):
             threading.Thread(target=work, name="devicecore-probe-pipe", daemon=True).start()
@@ -73,7 +73,7 @@ class ProbeProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _running.discard(self._child)
+        running_probes.discard(self._child)
         _kill_group(self._child)
         self._child.wait()
         with suppress(OSError):
@@ -107,9 +107,9 @@ class ProbeProcess:
         Raises:
             InterruptedError: `stop_probes` was called.
         """
-        while self._child in _running:
+        while self._child in running_probes:
             self._answered.wait(_SLICE_S)
-            if self._child not in _running:
+            if self._child not in running_probes:
                 break
             if self._answered.is_set():
                 return True
@@ -207,9 +207,9 @@ def stop_probes() -> None:
     For a person who has pressed Ctrl-C: the children have sessions of their own, so the terminal
     does not reach them.
     """
-    while _running:
+    while running_probes:
         with suppress(KeyError):  # it may just have ended
-            _kill_group(_running.pop())
+            _kill_group(running_probes.pop())
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:

@@ -108,6 +108,31 @@ def test_a_plug_in_without_readable_metadata_works(site: Path, metadata: bytes |
         assert made.lookup_device("npu").device_type == "NPU"
 
 
+def test_extras_and_byte_order_marks_are_read_as_others_read_them(site: Path) -> None:
+    install(site, "good")
+    info = site / "good-1.5.dist-info"
+    for file, text in (
+        ("entry_points.txt", "[devicecore.factories]\nNPU = good_module : Factory [fast, new]\n"),
+        ("METADATA", "Name: good\nVersion: 1.5\nRequires-Dist: devicecore>=99\n"),
+    ):
+        (info / file).write_text(text, encoding="utf-8-sig")
+    assert states() == {"good 1.5": "version_mismatch"}
+    (info / "METADATA").write_text("Name: good\nVersion: 1.5\n", encoding="utf-8-sig")
+    assert states() == {"good 1.5": "live"}
+
+
+@pytest.mark.parametrize(
+    "value", ["good_module", "good_module:", ":Factory", "good_module:Factory:x", "a-b:C", "[x]"]
+)
+def test_an_entry_point_that_names_no_class_says_so(site: Path, value: str) -> None:
+    install(site, "good")
+    file = site / "good-1.5.dist-info" / "entry_points.txt"
+    file.write_text(f"[devicecore.factories]\nNPU = {value}\n")
+    (candidate,) = _registry().explain("NPU", deep=True)
+    assert candidate.liveness.state == "broken"
+    assert "names no class; an entry point says it as module:Class" in candidate.liveness.reason
+
+
 @pytest.mark.parametrize(
     ("requires", "state"),
     [

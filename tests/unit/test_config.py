@@ -121,6 +121,8 @@ def test_the_memory_is_cut_by_the_control_group(monkeypatch: pytest.MonkeyPatch)
 
 V2 = "35 24 0:30 {root} {mount} rw - cgroup2 cgroup2 rw,nsdelegate"
 V1 = "36 32 0:31 {root} {mount}/{name} rw - cgroup cgroup rw,{controllers}"
+WHOLE, PART = V2.format(root="/", mount="/cg"), V2.format(root="/a", mount="/part")
+OTHER = V2.format(root="/lxc/x", mount="/other")
 HALF, TWO, FIVE = "50000 100000", "200000 100000", "500000 100000"
 
 
@@ -160,6 +162,12 @@ def v1_quota(folder: str, cpus: int) -> dict[str, str]:
             v1_quota("/cg/cpuacct/a", 1) | v1_quota("/cg/cpu/b", 4),
             4,
         ),
+        # The tree of another container, then our own, as a whole or from some group of ours on.
+        ("0::/a/b", f"{OTHER}\n{WHOLE}", {"/other/cpu.max": HALF, "/cg/a/cpu.max": TWO}, 2),
+        ("0::/a/b", f"{WHOLE}\n{PART}", {"/part/b/cpu.max": TWO}, 2),
+        ("0::/a/b", f"{PART}\n{WHOLE}", {"/cg/cpu.max": TWO, "/part/cpu.max": FIVE}, 2),
+        ("0::/a/b", f"{OTHER}\n{PART}", {"/other/cpu.max": HALF, "/part/cpu.max": FIVE}, 5),
+        ("0::/", f"{OTHER}\n{PART}", {"/other/cpu.max": TWO, "/part/cpu.max": HALF}, 2),
         ("0::/a/b", "", {"/sys/fs/cgroup/a/cpu.max": TWO}, 2),
         ("garbage", "garbage - \n - cgroup2\n", {}, 8),
     ],

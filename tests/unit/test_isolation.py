@@ -237,11 +237,11 @@ def test_ctrl_c_stops_a_probe_that_hangs_and_leaves_no_evidence(tmp_path: Path) 
 import os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup leaves it ignored
 from devicecore import FactoryRegistry, Registration
-from devicecore.liveness import isolation
+from devicecore.liveness.probe_process import running_probes
 registry = FactoryRegistry()
 registry.register(Registration("NPU", "unruly:Hangs", 1, "unruly", "Hangs"))
 def press():
-    while not isolation._running:
+    while not running_probes:
         pass
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=press, daemon=True).start()
