@@ -26,6 +26,8 @@ class Lookout(PipelineMigrator):
         options: The same.
     """
 
+    _is_told_of_main = True  # by `_look`
+
     def __init__(self, plan: Any, **options: Any) -> None:
         super().__init__(plan, **options)
         # Why some could not be taken when it looked last; None where all could.

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
+from abc import ABC, abstractmethod
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+from devicecore.scope.interrupts import always_left
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
 
 class Users:
@@ -55,6 +60,66 @@ class Users:
     def blocks(self) -> list[Any]:
         """Return those of this thread, the innermost last."""
         return [user for thread, user in list(self._blocks) if thread == get_ident()]
+
+
+class UsedInBlocks(ABC):
+    """Something that is there in ``with`` blocks, of which an interrupt leaves none open."""
+
+    __slots__ = ("_users",)
+
+    def __init__(self) -> None:
+        self._users = Users()
+
+    @abstractmethod
+    def _begin(self, user: object) -> None:
+        """Be there for *user*, who is one of `_users` before anything is done."""
+
+    @abstractmethod
+    def _release(self, user: object) -> list[str]:
+        """Be there for *user* no more, and return what could not be undone, in words."""
+
+    def __enter__(self) -> Self:
+        """Begin it; see the class."""
+        user = self._users.begin_block()
+        try:
+            self._begin(user)
+        except BaseException:
+            self._end(user)
+            raise
+        return self
+
+    def entered_so_far(self) -> Any:
+        """Return what says which blocks of this thread it is there for; for an interrupt."""
+        return self._users.blocks()
+
+    def leave_after(self, entries: Any) -> None:
+        """End it for blocks that have begun since, and are over.
+
+        Args:
+            entries: What `entered_so_far` has returned.
+        """
+        for user in reversed(self._users.blocks()):
+            if user not in entries:
+                self._end(user)
+
+    def _end(self, user: object) -> None:
+        if self._users.has(user):
+            self._release(user)
+        self._users.end_block(user)
+
+    @always_left
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End it; see the class."""
+        user = next(reversed(self._users.blocks()), None)
+        texts = self._release(user)
+        self._users.end_block(user)
+        if texts:
+            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=2)
 
 
 def during_calls(context: AbstractContextManager[object], function: Any) -> Any:

@@ -6,17 +6,16 @@ import atexit
 import sys
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from devicecore.migrate.blocks import Users
+from devicecore.migrate.blocks import UsedInBlocks
 from devicecore.migrate.chains import CHAINS
 from devicecore.migrate.importing import Watch
 from devicecore.migrate.scanning import holders_of, namespace_of
-from devicecore.scope.interrupts import always_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType, TracebackType
+    from types import ModuleType
 
     from devicecore.migrate.chains import Link
 
@@ -43,7 +42,7 @@ class _Patch(NamedTuple):
         return self._replace(owner=owner) if hasattr(owner, self.name) else None
 
 
-class PatchInjector:
+class PatchInjector(UsedInBlocks):
     """Some functions to be patched together, and restored together.
 
     A function is patched where it is, an attribute of a module or a class, and under every name of
@@ -76,13 +75,13 @@ class PatchInjector:
         <built-in function sqrt>
     """
 
-    __slots__ = ("_links", "_patches", "_users", "_watches")
+    __slots__ = ("_links", "_patches", "_watches")
 
     def __init__(self) -> None:
+        super().__init__()
         self._patches: list[_Patch] = []
         self._links: list[Link] = []
         self._watches: dict[str, Watch] = {}
-        self._users = Users()
 
     @property
     def is_applied(self) -> bool:
@@ -119,16 +118,13 @@ class PatchInjector:
                 changed; or the wrapper is no function of the same kind.
             Exception: Making a wrapper failed.
         """
-        self._give_lazily()
-        self._apply(object())
+        self._begin(object())
 
-    def _give_lazily(self) -> None:
+    def _begin(self, user: object) -> None:
         for patch in tuple(self._patches):
             # A module may import what it gives only when asked. Not while we hold the lock: another
             # thread may wait for it while it imports the same.
             getattr(patch.owner, patch.name, None)
-
-    def _apply(self, user: object) -> None:
         try:
             with CHAINS.lock:
                 self._users.add(user)  # from here on there is something to be restored
@@ -148,7 +144,9 @@ class PatchInjector:
         Warns:
             RuntimeWarning: Others have put something else into a place since. It was left there.
         """
-        self._warn(self._release(None))
+        texts = self._release(None)
+        if texts:
+            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=2)
 
     def _release(self, user: object) -> list[str]:
         """Put all functions back if nobody else uses them, and return what could not be."""
@@ -157,10 +155,6 @@ class PatchInjector:
                 self._users.remove(user)
                 return []
             return self._restore()  # also if it is not applied: of an interrupt something may be
-
-    def _warn(self, texts: list[str]) -> None:
-        if texts:
-            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=3)
 
     def held_elsewhere(self) -> dict[str, list[str]]:
         """Return what still holds the originals and calls them past us, in words, by their names.
@@ -173,49 +167,6 @@ class PatchInjector:
             found = holders_of([link.original for link in links], CHAINS.holders())
         names = [".".join(link.chain.address) for link in links]
         return {name: texts for name, texts in zip(names, found, strict=True) if texts}
-
-    def __enter__(self) -> Self:
-        """Patch all functions; see `apply_all`."""
-        self._give_lazily()
-        user = self._users.begin_block()
-        try:
-            self._apply(user)
-        except BaseException:
-            self._end(user)
-            raise
-        return self
-
-    def entered_so_far(self) -> Any:
-        """Return what says which blocks of this thread it is applied for; for an interrupt."""
-        return self._users.blocks()
-
-    def leave_after(self, entries: Any) -> None:
-        """Restore what was applied for blocks that have begun since, and are over.
-
-        Args:
-            entries: What `entered_so_far` has returned.
-        """
-        for user in reversed(self._users.blocks()):
-            if user not in entries:
-                self._end(user)
-
-    def _end(self, user: object) -> None:
-        if self._users.has(user):
-            self._release(user)
-        self._users.end_block(user)
-
-    @always_left
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Put them back; see `restore_all`."""
-        user = next(reversed(self._users.blocks()), None)
-        texts = self._release(user)
-        self._users.end_block(user)
-        self._warn(texts)
 
     def _restore(self) -> list[str]:
         for watch in self._watches.values():

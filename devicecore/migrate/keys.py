@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from unicodedata import normalize
 
@@ -32,10 +33,12 @@ class Key:
     """A pattern of segments: it matches a path that it equals, or whose last segments it equals.
 
     ``*`` stands for any one segment, ``**`` for any number of them, also none. A method is two
-    segments, so that ``*/*`` stands for any method.
+    segments, so that ``*/*`` stands for any method. A last segment ``module.*`` stands for the
+    functions of a module that have a strategy; `Keys` has one key for each of those.
 
     Attributes:
         pattern: The segments, outermost first.
+        module: The module whose functions the last segment stands for; empty where it names one.
 
     Examples:
         >>> key = Key.parse("Dataset/__getitem__/**/cv2:resize")
@@ -46,6 +49,7 @@ class Key:
     """
 
     pattern: Segments
+    module: str = ""
 
     def __str__(self) -> str:
         return "/".join(self.pattern)
@@ -62,12 +66,20 @@ class Key:
         reason, fix = _fault(pattern)
         if reason:
             raise PlanError(text, reason, fix)
-        return Key(pattern)
+        return Key(pattern, _module_of(pattern[-1]))
 
     @property
     def length(self) -> int:
         """How many segments it asks for, all but each ``**``. Of several keys the longest wins."""
         return len(self.pattern) - self.pattern.count(ANY_NUMBER)
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Which of several keys wins, the greatest: of the longest, that of a function itself.
+
+        After it comes that of the nearest module.
+        """
+        return self.length, self.module.count(".") if self.module else inf
 
     @property
     def is_literal(self) -> bool:
@@ -106,7 +118,7 @@ def _fault(pattern: Segments) -> tuple[str, str]:
     if len(pattern) > MOST_SEGMENTS:
         reason = f"a key of {len(pattern)} segments; at most {MOST_SEGMENTS} are possible"
         return reason, "name the innermost frames only: a key matches any path that ends with it"
-    for segment in pattern:
+    for segment in (*pattern[:-1], _module_of(pattern[-1]) or pattern[-1]):
         faults = _fault_of_segment(segment)
         if faults[0]:
             return faults
@@ -124,7 +136,8 @@ def _fault_of_segment(segment: str) -> tuple[str, str]:
     if not segment:
         return "it has an empty segment", "remove the / that has nothing beside it"
     if "*" in segment:
-        return f"{shown} is partly a wildcard", "* and ** stand for whole segments"
+        fix = "* and ** stand for whole segments, and module.* at the end for its functions"
+        return f"{shown} is {'no frame' if _module_of(segment) else 'partly a wildcard'}", fix
     if "<locals>" in segment:
         reason = f"{shown} lives inside another function, where nothing can be patched"
         return reason, "name the function around it"
@@ -132,6 +145,12 @@ def _fault_of_segment(segment: str) -> tuple[str, str]:
         return "", ""
     reason = f"{shown} names nothing in Python"
     return reason, "a segment is a name, a dotted name, module:qualname, * or **"
+
+
+def _module_of(segment: str) -> str:
+    """Return the module whose functions a segment stands for, as in ``cv2.*``; else nothing."""
+    module = segment[:-2] if segment[-2:] in {".*", ":*"} else ""
+    return module if "*" not in module else ""
 
 
 def common_path(left: Key, right: Key) -> Segments | None:
@@ -170,7 +189,7 @@ def _before(segment: str, rest: Segments | None) -> Segments | None:
 
 
 def conflicts(left: Key, right: Key) -> bool:
-    """Return whether two keys are equally long and can match the same path: neither would win."""
+    """Return whether two keys have equal rank and can match the same path: neither would win."""
     return _tied_path(left, right) is not None
 
 
@@ -178,7 +197,8 @@ def _tied_path(left: Key, right: Key) -> Segments | None:
     if left.length != right.length:
         return None
     last, other = left.pattern[-1], right.pattern[-1]
-    if last != other and not {last, other} & set(WILDCARDS):  # most keys: no need to look further
+    # Most keys: no need to look further.
+    if (last != other or left.rank != right.rank) and not {last, other} & set(WILDCARDS):
         return None
     return common_path(left, right)
 
@@ -198,16 +218,17 @@ Entry = TypeVar("Entry", bound=Keyed)
 def first_tie(entries: Iterable[Entry]) -> tuple[Entry, Entry, Segments] | None:
     """Return the first two of *entries* whose keys conflict, with a path that both match."""
     # Keys without wildcards are only tied with themselves, so that a long plan is quickly judged.
-    literal: dict[Segments, Entry] = {}
+    literal: dict[tuple[Segments, tuple[int, float]], Entry] = {}
     literals: defaultdict[int, list[Entry]] = defaultdict(list)
     wild: defaultdict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         key = entry.key
         rivals = wild[key.length]
         if key.is_literal:
-            if key.pattern in literal:
-                return literal[key.pattern], entry, key.pattern
-            literal[key.pattern] = entry
+            same = key.pattern, key.rank
+            if same in literal:
+                return literal[same], entry, key.pattern
+            literal[same] = entry
         else:
             rivals = rivals + literals[key.length]
         for rival in rivals:
@@ -227,7 +248,7 @@ class Keys(Generic[Entry]):
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         by_last: defaultdict[str, list[Entry]] = defaultdict(list)
-        for entry in sorted(entries, key=lambda entry: -entry.key.length):
+        for entry in sorted(entries, key=lambda entry: entry.key.rank, reverse=True):
             last = entry.key.pattern[-1]
             by_last[ANY if last in WILDCARDS else last].append(entry)
         self._by_last = dict(by_last)
@@ -254,6 +275,6 @@ class Keys(Generic[Entry]):
         )
         return max(
             (entry for entry in matching if entry is not None),
-            key=lambda entry: entry.key.length,
+            key=lambda entry: entry.key.rank,
             default=None,
         )

@@ -6,13 +6,14 @@ import functools
 import logging
 import sys
 import threading
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.blocks import Users, during_calls
+from devicecore.migrate.blocks import UsedInBlocks, during_calls
 from devicecore.migrate.dispatched import Dispatched
 from devicecore.migrate.guard import Guard
 from devicecore.migrate.homes import at_home, function_of
@@ -31,16 +32,15 @@ from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.ufuncs import as_its_kind
-from devicecore.migrate.unmatched import unmatched, warn_of_missing_packages
+from devicecore.migrate.unmatched import doubts, unmatched
 from devicecore.migrate.workers import WorkerTallies
 from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
-from devicecore.scope.interrupts import always_left
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import ModuleType, TracebackType
+    from types import ModuleType
 
     from devicecore.migrate.keys import Key, Segments
     from devicecore.migrate.plan import PlanEntry
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 
-class PipelineMigrator:
+class PipelineMigrator(UsedInBlocks):
     """Runs the calls that a plan names on other devices, while it is active.
 
     Used as ``with PipelineMigrator(plan):``, as a decorator, or by `activate` and `deactivate`.
@@ -81,6 +81,8 @@ class PipelineMigrator:
         (4, 4)
     """
 
+    _is_told_of_main = False  # by nobody: its names are there, or looked for by `refresh`
+
     def __init__(
         self,
         plan: OptimizationPlan | str | os.PathLike[str] | Mapping[str, Any],
@@ -90,6 +92,7 @@ class PipelineMigrator:
         verify: int = 0,
         allow_imports: Iterable[str] = (),
     ) -> None:
+        super().__init__()
         self.plan: OptimizationPlan = (
             plan if isinstance(plan, OptimizationPlan) else OptimizationPlan.load(plan)
         )
@@ -105,7 +108,6 @@ class PipelineMigrator:
         self._injector = PatchInjector()
         self._consumers = PatchInjector()  # of functions that the plan does not name
         self._dispatched = Dispatched()
-        self._users = Users()
         self._keys: Keys[Located] = Keys(())
         self._patched: set[Segments] = set()
         self._strategies: dict[Segments, Strategy] = {}
@@ -129,10 +131,13 @@ class PipelineMigrator:
         where the environment says ``DEVICECORE_MIGRATE=off``.
 
         Raises:
-            PlanError: A name of the plan means nothing, or more than one thing.
-            TypeError: A function that it names cannot be replaced.
+            PlanError: A name of the plan means nothing, or more than one thing, or what nobody can
+                replace.
+
+        Warns:
+            RuntimeWarning: No call can be for a key: there is no such package, or no such class.
         """
-        self._activate(object())
+        self._begin(object())
         return self
 
     def deactivate(self) -> None:
@@ -140,24 +145,29 @@ class PipelineMigrator:
 
         After an interrupt it puts back what is still replaced.
         """
-        self._deactivate(None)
+        self._release(None)
 
-    def _activate(self, user: object) -> None:
+    def _begin(self, user: object) -> None:
         self._import_strategies()
         try:
             with self._lock:
                 self._users.add(user)  # from here on there is something to be put back
-                if len(self._users) == 1:
+                is_first = len(self._users) == 1
+                if is_first:
                     self._workers.begin()
                     if config.load().migrates:
                         self._patch_all()
                     else:
                         _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
+            if is_first:
+                missing, is_told = self._missing or (), self._is_told_of_main
+                for text in doubts(missing, self.registry, is_told_of_main=is_told):
+                    warnings.warn(f"{self.plan.source}: {text}", RuntimeWarning, stacklevel=3)
         except BaseException:
             self._end(user)
             raise
 
-    def _deactivate(self, user: object) -> None:
+    def _release(self, user: object) -> list[str]:
         with self._lock:
             if len(self._users) <= 1:
                 self._unwatch()
@@ -165,6 +175,7 @@ class PipelineMigrator:
                 self._injector.restore_all()
                 self._dispatched.forget_unused()
             self._users.remove(user)
+        return []  # the injectors have warned
 
     def refresh(self) -> None:
         """Look again for names of the plan that were not there when they were last looked for."""
@@ -181,47 +192,6 @@ class PipelineMigrator:
         held = self._injector.held_elsewhere() if len(self._users) else {}
         texts = [f"{name}: {text}" for name, texts in held.items() for text in texts]
         return Report(rows, texts, self._unmatched())
-
-    def __enter__(self) -> Self:
-        """Activate it; see `activate`."""
-        user = self._users.begin_block()
-        try:
-            self._activate(user)
-        except BaseException:
-            self._end(user)
-            raise
-        return self
-
-    def entered_so_far(self) -> Any:
-        """Return what says which blocks of this thread it is active for; for an interrupt."""
-        return self._users.blocks()
-
-    def leave_after(self, entries: Any) -> None:
-        """Deactivate it for blocks that have begun since, and are over.
-
-        Args:
-            entries: What `entered_so_far` has returned.
-        """
-        for user in reversed(self._users.blocks()):
-            if user not in entries:
-                self._end(user)
-
-    def _end(self, user: object) -> None:
-        if self._users.has(user):
-            self._deactivate(user)
-        self._users.end_block(user)
-
-    @always_left
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Deactivate it; see `deactivate`."""
-        user = next(reversed(self._users.blocks()), None)
-        self._deactivate(user)
-        self._users.end_block(user)
 
     def __call__(self, function: Function) -> Function:
         """Return *function* with the plan active during each of its calls.
@@ -255,12 +225,11 @@ class PipelineMigrator:
         self._consumers.apply_all()
         self._injector.apply_all()
         self._ask_for_pending()
-        warn_of_missing_packages(self._missing or ())
 
     def _refresh(self) -> None:
         """Find what the plan names in what is imported now, and patch what is new."""
-        found = resolve(self.plan, self._allowed)
-        self._keys, self._missing = Keys(found.entries), found.pending
+        found = resolve(self.plan, self._allowed, self.registry)
+        self._keys, self._missing = Keys(found.entries), found.missing
         for wanted in found.targets:
             is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
             self._patch(wanted.target, is_frame=is_frame)

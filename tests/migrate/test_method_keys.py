@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore.migrate.plan import OptimizationPlan
+pytest.importorskip("torch")
+
+from devicecore.errors import PlanError
+from devicecore.migrate import OptimizationPlan, PipelineMigrator
 from devicecore.migrate.targets import resolve
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 METHODS = """
+import functools
 class Base:
     def inherited(self): pass
 class Data(Base):
@@ -24,22 +28,71 @@ class Data(Base):
     def fixed(): pass
     @classmethod
     def of_class(cls): pass
+    @property
+    def size(self): return 1
+    @functools.cached_property
+    def kept(self): return 1
+    part = functools.partialmethod(preprocess)
+    LIMIT = 3
+class Own(Data):
+    def preprocess(self): return "own"
+class Deeper(Own):
+    def preprocess(self): return "deeper"
 """
+
+
+@pytest.fixture
+def made(write: Callable[..., None]) -> Any:
+    write(made_methods=METHODS)
+    return importlib.import_module("made_methods")
 
 
 @pytest.mark.parametrize("name", ["preprocess", "fixed", "of_class", "inherited"])
 @pytest.mark.parametrize("between", ["", "**/"])
-def test_a_method_after_a_method_of_its_class(
-    name: str, between: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "made_methods.py").write_text(METHODS)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "made_methods", raising=False)
-    importlib.import_module("made_methods")
+def test_a_method_after_a_method_of_its_class(name: str, between: str, made: Any) -> None:
     key = f"made_methods.Data/__getitem__/{between}{name}"
-    found = resolve(OptimizationPlan.load({key: "cpu"}))
-    (located,) = found.entries
+    located, *overrides = resolve(OptimizationPlan.load({key: "cpu"})).entries
     path = ("made_methods:Data", "__getitem__", "made_methods:Data", name)
     assert located.key.matches(path)
     assert not located.key.matches(path[2:])
-    del sys.modules["made_methods"]
+    owners = sorted(each.key.pattern[-2] for each in overrides)
+    expected = ["made_methods:Deeper", "made_methods:Own"] if name == "preprocess" else []
+    assert owners == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("Data/size", "property"),
+        ("Data/__getitem__/size", "property"),
+        ("Data/__getitem__/**/size", "property"),
+        ("Data/kept", "cached_property"),
+        ("Own/__getitem__/kept", "cached_property"),
+        ("Data/__getitem__/part", "partialmethod"),
+        ("Data/__getitem__/LIMIT/cv2.resize", "int"),
+    ],
+)
+def test_an_attribute_that_is_no_method(key: str, kind: str, made: Any) -> None:
+    how = {"device": "cpu", "kernel": "torch"}
+    with pytest.raises(
+        PlanError, match=rf"'made_methods\.{re.escape(key)}': .* is of type {kind}, no function"
+    ):
+        PipelineMigrator({f"made_methods.{key}": how}).activate()
+    assert not hasattr(made.Data.__getitem__, "__wrapped__")
+
+
+@pytest.mark.parametrize("cls", ["Data", "Own", "Deeper"])
+@pytest.mark.parametrize("name", ["preprocess", "inherited", "fixed", "of_class"])
+def test_what_self_calls_is_migrated_whatever_its_class(cls: str, name: str, made: Any) -> None:
+    made.Data.__getitem__ = lambda self, at: getattr(self, name)()
+    made.Data.__getitem__.__qualname__ = "Data.__getitem__"
+    made.Data.__getitem__.__module__ = "made_methods"
+    item = getattr(made, cls)()
+    expected = item[0]
+    key = f"made_methods.Data/__getitem__/{name}"
+    with PipelineMigrator({key: {"device": "cpu", "kernel": "torch"}}) as migrator:
+        assert item[0] == expected
+    (row,) = migrator.report().rows
+    assert row.calls == 1
+    assert row.path.endswith(f"/{name}")
+    assert migrator.report().unmatched == []

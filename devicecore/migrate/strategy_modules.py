@@ -1,0 +1,48 @@
+"""Modules whose functions a plan can name all at once: those that have some with a strategy."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from devicecore.errors import PlanError
+from devicecore.errors.base import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from devicecore.migrate.registry import StrategyRegistry
+
+
+def functions_of(module: str, registry: StrategyRegistry) -> list[str]:
+    """Return the dotted names of all functions with a strategy in *module* and below it.
+
+    Raises:
+        PlanError: There are none.
+    """
+    package = module.partition(".")[0]
+    names = registry.names([package])
+    found = [name for name in names if name.startswith(f"{module}.")]
+    if not found:
+        modules = {name[:at] for name in names for at, mark in enumerate(name) if mark == "."}
+        raise _without_strategies(module, registry, modules & sys.modules.keys())
+    return found
+
+
+def check_package(module: str, registry: StrategyRegistry) -> None:
+    """Check that the package of a module, which is not loaded yet, can have such functions.
+
+    Raises:
+        PlanError: It cannot.
+    """
+    if module.partition(".")[0] not in registry.packages:
+        raise _without_strategies(module, registry, ())
+
+
+def _without_strategies(module: str, registry: StrategyRegistry, known: Iterable[str]) -> PlanError:
+    possible = sorted({*registry.packages, *known})
+    near = get_close_matches(module, possible, n=1)
+    reason = f"no function of a module {module!r} has a strategy"
+    fix = f"there are some in {listing(possible)}; a key may name any function itself"
+    return PlanError("", reason, f"did you mean '{near[0]}.*'?" if near else fix)
