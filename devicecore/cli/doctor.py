@@ -79,7 +79,7 @@ def run(args: Namespace, out: TextIO) -> int:
         if args.deep:
             registry.refresh()
         candidates = registry.explain(device_type, deep=args.deep)
-        findings = [] if device_type else diagnose(Case(tuple(candidates), tuple(sessions)))
+        findings = None if device_type else diagnose(Case(tuple(candidates), tuple(sessions)))
     if args.bundle:
         report = StringIO()
         # Not wrapped: a name or a secret that goes over two lines would not be found again.
@@ -93,7 +93,7 @@ def run(args: Namespace, out: TextIO) -> int:
         data = {
             **machine(),
             "candidates": [candidate_as_data(candidate) for candidate in candidates],
-            "findings": [asdict(finding) for finding in findings],
+            "findings": None if findings is None else [asdict(each) for each in findings],
         }
         print(json.dumps(data, indent=2), file=out)
         return int(bool(findings))
@@ -126,12 +126,12 @@ def _key_and_value(text: str) -> tuple[str, str]:
 
 def _print(
     candidates: Sequence[Candidate],
-    findings: Sequence[Finding],
+    findings: Sequence[Finding] | None,
     out: TextIO,
     *,
     wraps: bool = True,
 ) -> None:
-    for finding in findings:
+    for finding in findings or ():
         heading(f"finding  {finding.name}", out)
         rows = [("problem", finding.problem), ("seen", finding.evidence), ("fix", finding.fix)]
         _print_facts(rows, out, wraps=wraps)
@@ -150,12 +150,15 @@ def _print_facts(rows: Sequence[tuple[str, str]], out: TextIO, *, wraps: bool) -
         print_table([(label.ljust(width), text)], out, last_wraps=wraps, wrap=wrap)
 
 
-def _summary(candidates: Sequence[Candidate], findings: Sequence[Finding]) -> str:
+def _summary(candidates: Sequence[Candidate], findings: Sequence[Finding] | None) -> str:
     live = dict.fromkeys(
         candidate.registration.device_type for candidate in candidates if candidate.liveness.is_live
     )
-    count = len(findings)
-    found = f"{count} finding{'s' * (count != 1)}" if count else "no findings"
+    if findings is None:
+        found = "one type only; `devicecore doctor` without it looks for what is wrong"
+    else:
+        count = len(findings)
+        found = f"{count} finding{'s' * (count != 1)}" if count else "no findings"
     return f"summary  {found}; live: {', '.join(live) or 'nothing'}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from devicecore.cli.progress import progress
-from devicecore.cli.table import heading, print_table, size
+from devicecore.cli.table import FIX_LABEL, heading, print_table, size, wrapped_label
 from devicecore.device_factory import default_registry
 from devicecore.device_mgr import DeviceMgr
 
@@ -45,8 +45,8 @@ def print_devices(out: TextIO) -> None:
         for name, state, reason, fix in told:
             rows.append((name, state, reason))
             if fix:
-                rows.append(("", "", f"fix: {fix}"))
-        print_table(rows, out)
+                rows.append(("", "", f"{FIX_LABEL}{fix}"))
+        print_table(rows, out, wrap=wrapped_label)
     manager.close()
 
 

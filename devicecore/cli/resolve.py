@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from attrs import asdict
 
 from devicecore.cli.progress import progress
-from devicecore.cli.table import print_table
+from devicecore.cli.table import print_table, width_of, wrapped, wrapped_fix
 from devicecore.cli.usage import UsageError
 from devicecore.resolution import resolve
+from devicecore.resolution.explanation import FIX_INTRODUCTION
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -57,7 +58,7 @@ def run(args: Namespace, out: TextIO) -> int:
         print(json.dumps(data, indent=2), file=out)
         return 0
     if out.isatty():
-        print(found.explain(), file=out)
+        _print_sentences(found.explain(), out)
         return 0
     print(f"{short}  {device.attributes.description}", file=out)
     print(f"because: {found.why}", file=out)
@@ -65,3 +66,16 @@ def run(args: Namespace, out: TextIO) -> int:
         print("before it:", file=out)
         print_table([(each.name, each.state, each.reason) for each in found.rejected], out)
     return 0
+
+
+def _print_sentences(text: str, out: TextIO) -> None:
+    """Print the lines of *text* as wide as *out* is; a fix that needs more has lines of its own."""
+    columns = width_of(out)
+    for line in text.splitlines():
+        reason, introduction, fix = line.partition(FIX_INTRODUCTION)
+        if len(line) <= columns or not fix:
+            lines = wrapped(line, 0, columns)
+        else:
+            lines = wrapped(reason + introduction, 0, columns)
+            lines += [f"  {part}" for part in wrapped_fix(fix, 2, columns)]
+        print("\n".join(lines), file=out)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _OTHER_SYSTEM = re.compile(r"exists on .+ only$")
 _NO_HARDWARE = re.compile(r"there is (no .+?)(?: here)?$")
+FIX_INTRODUCTION = " To change that: "
 _NOT_INSTALLED = "something that it needs is not part of this program"
 
 
@@ -43,7 +44,7 @@ def _cause(reason: str, affected: Iterable[Rejected]) -> str:
     names = dict.fromkeys(each.name for each in affected)
     fixes = dict.fromkeys(fix for each in affected if (fix := without_pip(each.fix)))
     line = f"Not {_joined(names, 'or')}: {reason}."
-    return f"{line} To change that: {'; or '.join(fixes)}" if fixes else line
+    return f"{line}{FIX_INTRODUCTION}{'; or '.join(fixes)}" if fixes else line
 
 
 def _is_of_another_system(each: Rejected) -> bool:

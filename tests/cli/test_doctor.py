@@ -132,3 +132,12 @@ def test_what_stands_in_quotes_is_not_broken() -> None:
     lines = wrapped_fix(f'options = {{"key": "{text}", "other": \'a; b\'}}; the rest', 11)
     assert any(f'"{text}"' in line for line in lines)
     assert lines[-1] == "the rest"
+
+
+def test_one_type_is_not_said_to_be_without_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "finding" not in out
+    assert "`devicecore doctor` without it looks for what is wrong" in out
+    assert main(["doctor", "cpu", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"] is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -329,3 +331,35 @@ def test_what_a_provider_says_of_its_options() -> None:
         assert found.evidence == f"given x=1: {said}"
     fine = Trial(error="out of memory")
     assert list(option_dialect.find(case(CUDA, {"x": "1"}, trial=fine))) == []
+
+
+EMBEDDED = """
+import subprocess, sys
+from pathlib import Path
+from devicecore.doctor import Session, tried
+sys.frozen = sys.argv[1] == "frozen"
+def start(*_, **options):
+    sys.exit("a process was started")
+subprocess.Popen.__init__ = start
+session = Session("OpenVINOExecutionProvider")
+assert tried(session) is session
+print(Path(sys.executable).name)
+"""
+
+
+@pytest.mark.parametrize("host", ["qgis", "frozen"])
+def test_a_program_that_embeds_python_is_not_started_for_a_trial(host: str, tmp_path: Path) -> None:
+    """The host is a real program with another name than Python's; frozen ones are faked."""
+    program = tmp_path / host
+    program.symlink_to(Path(sys.executable).resolve())
+    done = subprocess.run(
+        [program, "-c", EMBEDDED, host],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{host}\n"), done.stderr
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("a session of a model of two nodes on OpenVINOExecutionProvider was not")
+    assert "has no interpreter to start; run `devicecore doctor` with a Python of its own" in said
