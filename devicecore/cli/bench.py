@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _NOT_LIVE = 1
+_MOST_DIGITS = 18  # of a size of an array
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -199,7 +200,7 @@ def _inputs(args: Namespace) -> Inputs:
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, _, sizes = text.rpartition("=")
     parts = [part.strip() for part in sizes.split(",")] if sizes.strip() else []
-    if not name or not all(part.isdecimal() for part in parts):
+    if not name or not all(part.isdecimal() and len(part) <= _MOST_DIGITS for part in parts):
         msg = f"--shape {text} names no input and its sizes"
         raise UsageError(msg, "write it as --shape input=1,3,640,640")
     return name, tuple(map(int, parts))

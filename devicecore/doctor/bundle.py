@@ -26,15 +26,18 @@ def write_bundle(path: Path, report: str) -> None:
     """Write *report* with the versions of this machine to *path*, readable by its owner only.
 
     Args:
-        path: The file; one that is there is replaced.
+        path: The file; one that is there is replaced. A device or a pipe is written to.
         report: What the doctor said.
 
     Raises:
         OSError: It cannot be written.
     """
     text = redacted("\n".join([*_machine(), "", report.rstrip(), ""]))
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    if path.exists() and not path.is_file():
+        descriptor = os.open(path, os.O_WRONLY)
+    else:
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -275,6 +275,7 @@ class TestCallsThatFail:
             (["{model}", "--devices", " , "], 2, "names no device"),
             (["{model}", "--shape", "x"], 2, "names no input and its sizes"),
             (["{model}", "--shape", "x=1,many"], 2, "names no input and its sizes"),
+            (["{model}", "--shape", f"x={'9' * 5000}"], 2, "names no input and its sizes"),
             (["{model}", "--shape", "z=1"], 2, "no input 'z'"),
             (["{model}", "--shape", "x=2,8"], 2, "it takes 'x' as [2, 4]"),
             (["{model}", "--shape", "x=2"], 2, "does not fit"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import getpass
+import os
 import socket
 import stat
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -155,3 +157,28 @@ def test_a_bundle_follows_no_link(tmp_path: Path) -> None:
     write_bundle(link, "report")
     assert target.read_text() == "keep"
     assert not link.is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
+def test_a_bundle_goes_into_a_pipe_or_device_and_does_not_replace_it(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"  # a link as /dev/stdout is one
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    read: list[str] = []
+    for path in (pipe, link):
+        reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+        reader.start()
+        write_bundle(path, "report")
+        reader.join(60)
+    assert [text.splitlines()[-1] for text in read] == ["report", "report"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
+    full = tmp_path / "full"
+    try:
+        os.mknod(full, stat.S_IFCHR | 0o600, Path("/dev/full").stat().st_rdev)
+        full.write_text("")
+    except OSError:
+        pytest.skip("this user may make no device")
+    with pytest.raises(OSError, match="No space left"):
+        write_bundle(full, "report")
+    assert stat.S_ISCHR(full.stat().st_mode)
