@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,37 @@ def missing_types(device: Device | None) -> frozenset[str]:
         DeviceError: The device failed, which says nothing about its types.
     """
     return frozenset() if device is None else _missing_types.of(device)
+
+
+def lacks(missing: frozenset[str], dtype: str) -> bool:
+    """Return whether a device without some types has not one of numpy's.
+
+    Args:
+        missing: What `missing_types` has found.
+        dtype: numpy's name of it.
+    """
+    return dtype in missing or (dtype == "complex128" and "float64" in missing)
+
+
+def why_lacking(missing: frozenset[str], error: Exception) -> str:
+    """Return which type a framework's error says that a device has not; nothing for other errors.
+
+    Args:
+        missing: What `missing_types` has found.
+        error: The error.
+    """
+    text = str(error)
+    if found := _NO_OPERATION.search(text):
+        return f"torch has no operation {found[1]} for the device"
+    for dtype in sorted(missing):
+        if re.search(rf"{dtype}|{_OTHER_NAMES.get(dtype, dtype)}", text, re.IGNORECASE):
+            return f"it needs {dtype} for these arguments, and the device has none"
+    return ""
+
+
+# By each backend's words.
+_OTHER_NAMES = {"float64": "fp64|double|complex128"}
+_NO_OPERATION = re.compile(r"operator '([\w:.]+)' is not currently implemented")
 
 
 def _has(device: Device, dtype: str) -> bool:

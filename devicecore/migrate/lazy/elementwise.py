@@ -223,6 +223,10 @@ class Elementwise:
                 )
         return row.on_device(torch, *values)
 
+    def computed_type(self, args: Sequence[Any]) -> np.dtype[Any]:
+        """Return the type in which a device computes it."""
+        return self._kind(args)
+
     def _kind(self, args: Sequence[Any]) -> np.dtype[Any]:
         """Return the type in which numpy computes it."""
         examples = map(_example, args[_ROWS[self.name].masks :])

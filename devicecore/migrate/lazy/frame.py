@@ -51,8 +51,26 @@ class Frame:
 
     def _fetch(self, node: Node) -> Array:
         """Return values as an array of numpy; what the device cannot, the originals compute."""
+        found, reason = self._tried(node)
+        if found is not None:
+            return found
+        site = self._site
+        default_ledger().record(site.tally.path, site.source, host_cpu().name, reason)
+        before = self._host_s
+        answer: Array = self._by_originals(node)
+        spent = self._host_s - before
+        self._host_s = before  # it is counted here
+        self._counted_s += spent
+        site.tally.fell_back(spent, reason)
+        return answer
+
+    def _tried(self, node: Node) -> tuple[Array | None, str]:
+        """Return what the device computes; else None, and why it does not."""
         site = self._site
         try:
+            reason = self._why_lacking(node)
+            if reason:
+                return None, reason
             found = self._computed(node)
         except Exception as error:  # of a framework: whatever it is, the originals can
             self.is_right = False
@@ -62,25 +80,18 @@ class Frame:
                 raise
             reason = site.tally.bounded(f"{type(error).__name__}: {error}")
             site.state.failed(reason)
-        else:
-            if not self._verify:
-                return found
-            expected: Array = self._by_originals(node)
-            if site.care.keeps(site.options.accept, found, expected):
-                return expected
-            self.is_right = False
-            reason = f"its result was not {site.options.accept}, so it is not used any more"
-            site.state.switch_off(reason)
-            if site.care.is_strict:
-                raise RefusedCallError(site.tally.path, site.source, {"the migrator": reason})
-        default_ledger().record(site.tally.path, site.source, host_cpu().name, reason)
-        before = self._host_s
-        answer: Array = self._by_originals(node)
-        spent = self._host_s - before
-        self._host_s = before  # it is counted here
-        self._counted_s += spent
-        site.tally.fell_back(spent, reason)
-        return answer
+            return None, reason
+        if not self._verify:
+            return found, ""
+        expected: Array = self._by_originals(node)
+        if site.care.keeps(site.options.accept, found, expected):
+            return expected, ""
+        self.is_right = False
+        reason = f"its result was not {site.options.accept}, so it is not used any more"
+        site.state.switch_off(reason)
+        if site.care.is_strict:
+            raise RefusedCallError(site.tally.path, site.source, {"the migrator": reason})
+        return None, reason
 
     def count(self, watch: Stopwatch) -> None:
         """Count the frame: what the originals took in it is the host's time."""
@@ -95,6 +106,17 @@ class Frame:
             return found
         finally:
             self._host_s += time.perf_counter() - start
+
+    def _why_lacking(self, node: Node) -> str:
+        """Return which type the device has not; that is no fault of its."""
+        from devicecore.migrate.lazy.lacking import why_lacking  # it imports torch
+
+        reason = why_lacking(self._device, [node])
+        if reason and self._site.care.is_strict:
+            raise RefusedCallError(
+                self._site.tally.path, self._site.source, {"the migrator": reason}
+            )
+        return reason
 
     def _computed(self, node: Node) -> Array:
         from devicecore.migrate.lazy import executing  # it imports torch

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from devicecore.cv.device_types import lacks, missing_types
 from devicecore.errors import OutOfMemoryError, RefusedCallError
 from devicecore.first_use import Stopwatch
 from devicecore.ledger import default_ledger
 from devicecore.migrate.judging import keeps
 from devicecore.migrate.lazy import executing
+from devicecore.migrate.lazy.lacking import why_lacking
 from devicecore.migrate.lazy.nodes import on_host, sources
 from devicecore.migrate.lifted.lifting import loosest
 from devicecore.migrate.report import Tally
@@ -101,6 +103,9 @@ class Batches:
         if reason:
             return None, reason, False
         try:
+            reason = why_lacking(self._device, [node for frame in frames for node in frame])
+            if reason:
+                return None, reason, False
             found = _on_device(self._device, frames, together=together, is_strict=self._is_strict)
         except Exception as error:  # of a framework: whatever it is, the originals can
             if self._is_strict:
@@ -141,7 +146,13 @@ class Batches:
         if self._stays or self._device.gone or self._device.torch_device is None:
             return found
         try:
-            return [each.to(self._device.torch_device) for each in found]
+            missing = missing_types(self._device)
+            return [
+                each
+                if lacks(missing, str(each.dtype).removeprefix("torch."))
+                else each.to(self._device.torch_device)
+                for each in found
+            ]
         except Exception as error:
             if self._is_strict:
                 raise

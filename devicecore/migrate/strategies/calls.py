@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from attrs import field, frozen
 
-from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
+from devicecore.errors import (
+    DeviceError,
+    NotLiveError,
+    RefusedCallError,
+    TransferError,
+    UnknownDeviceError,
+)
 from devicecore.migrate.guard import is_in_worker
 from devicecore.migrate.processors import ToNumpy
 from devicecore.migrate.strategy import MoveInputStrategy, require_promise
@@ -116,12 +122,24 @@ class Call:
             RefusedCallError: It cannot go there.
         """
         array = self.given(value)
+        if self._lacks(array.dtype.name):
+            self.refuse(f"an argument is {array.dtype}, which the device has not")
         try:
             return as_tensor(array, self.device)
         except (TransferError, NotLiveError, UnknownDeviceError) as error:
             raise RefusedCallError(
                 self.name, self.device.name, {"the migrator": str(error)}
             ) from error
+
+    @property
+    def has_doubles(self) -> bool:
+        """Whether the device computes in double precision."""
+        return not self._lacks("float64")
+
+    def _lacks(self, dtype: str) -> bool:
+        from devicecore.cv.device_types import lacks, missing_types  # it imports torch
+
+        return lacks(missing_types(self.device), dtype)
 
     def axis(self, axis: Any, axes: int) -> int:
         """Return the number of an axis, counted from the first one.
@@ -178,8 +196,12 @@ class TorchStrategy:
         if not self._parameters:
             self._parameters.append(_parameters(original) or backend.parameters)
         given = _by_name(call, self._parameters[0], backend.parameters, args, kwargs)
-        with device_scope(device):
-            return device.compute(backend, call, given)
+        try:
+            with device_scope(device):
+                return device.compute(backend, call, given)
+        except _LACKING as error:
+            _refuse_lacking(call, error)
+            raise
 
 
 @frozen
@@ -278,7 +300,29 @@ class MovedStrategy:
         call.need(not told, "it is told where its result is to be")
         call.need(self.in_workers or not is_in_worker(), "a worker's results lie in shared memory")
         call.promise(self.promise)
-        return MoveInputStrategy().compute(device, options, original, args, kwargs)
+        try:
+            return MoveInputStrategy().compute(device, options, original, args, kwargs)
+        except _LACKING as error:
+            _refuse_lacking(call, error)
+            raise
+
+
+_LACKING: Final = (TypeError, RuntimeError)
+"""What torch raises where a device has no such type, or no such operation."""
+
+
+def _refuse_lacking(call: Call, error: Exception) -> None:
+    """Leave a call to the original function if an error says that the device has no such type.
+
+    Raises:
+        RefusedCallError: It does.
+    """
+    if isinstance(error, DeviceError):
+        return
+    from devicecore.cv.device_types import missing_types, why_lacking  # it imports torch
+
+    if reason := why_lacking(missing_types(call.device), error):
+        raise RefusedCallError(call.name, call.device.name, {"torch": reason}) from error
 
 
 def _is_device(value: Any) -> bool:

@@ -150,7 +150,7 @@ def _weighed(pixels: Any, dim: int, first: Any, weights: Any) -> Any:
     for place in range(weights.shape[1]):
         part = pixels.index_select(dim, (first + place).clamp(max=last))
         total = total + part.int() * weights[:, place].reshape(shape)
-    return (total >> _BITS).clamp(0, 255).to(torch.uint8)
+    return total.bitwise_right_shift(_BITS).clamp(0, 255).to(torch.uint8)
 
 
 class _Table(NamedTuple):

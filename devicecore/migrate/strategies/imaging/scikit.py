@@ -43,7 +43,8 @@ def resize(
     call.need(mode != "symmetric" or order in {None, 1}, f"the order is {order!r}")
     call.need(anti_aliasing_sigma is None, "the blur is given")
     shape = _shape(call, given, output_shape)
-    values = call.tensor(_as_floats(call, given, bool(preserve_range)))
+    floats = _as_floats(call, given, bool(preserve_range))
+    values = call.tensor(floats)
     call.promise_products(values)
     call.need(values.isfinite().all(), "there are infinities or NaNs")
     is_smaller = any(new < old for new, old in zip(shape, given.shape, strict=True))
@@ -52,7 +53,7 @@ def resize(
     for axis, (old, new) in enumerate(zip(given.shape, shape, strict=True)):
         if old != new:
             matrix = _matrix(old, new, order or 1, _MODES[mode], is_blurred)
-            weights = call.tensor(matrix).to(values.dtype)
+            weights = call.tensor(matrix.astype(floats.dtype))
             found = (found.movedim(axis, -1) @ weights).movedim(-1, axis)
     if clip:
         found = found.clamp(values.min(), values.max())

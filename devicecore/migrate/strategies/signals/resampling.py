@@ -43,6 +43,9 @@ def resample(call: Call, x: Any, num: Any, t: Any, axis: Any, window: Any, domai
     values = as_floats(call.tensor(signal)).movedim(number, -1)
     factor = length / num
     change = _of_real if domain == "time" and not values.is_complex() else _of_complex
+    if weights is not None:
+        # Folded on the host, where there is double precision.
+        weights = call.tensor(weights if change is _of_complex else _folded(weights, values.dtype))
     result = change(values, num, factor, weights, is_spectrum=domain == "freq")
     resampled = to_array(result.movedim(-1, number))
     if t is None:
@@ -55,11 +58,19 @@ def _spectral_window(call: Call, window: Any, length: int) -> Any:
         return None
     call.need(not callable(window), "the window is a function")
     if not hasattr(window, "shape"):
-        return call.tensor(np.fft.fftshift(scipy("signal").get_window(window, length)))
+        return np.fft.fftshift(scipy("signal").get_window(window, length))
     call.need(window.shape == (length,), "the window has another length")
     given = call.given(window)
     call.need(given.dtype.kind == "f", f"the window is {given.dtype}")
-    return call.tensor(given)
+    return given
+
+
+def _folded(weights: Any, dtype: torch.dtype) -> Any:
+    """Return the weights of half of a spectrum, in the type of a real signal."""
+    used = len(weights) // 2 + 1
+    folded = weights[:used].copy()
+    folded[1:] = (folded[1:] + weights[::-1][: used - 1]) / 2
+    return folded.astype(str(dtype).removeprefix("torch."))
 
 
 def _of_real(values: Any, num: int, factor: float, weights: Any, *, is_spectrum: bool) -> Any:
@@ -68,10 +79,7 @@ def _of_real(values: Any, num: int, factor: float, weights: Any, *, is_spectrum:
     fewer = min(num, length)
     spectrum = torch.fft.rfft(values)
     if weights is not None:
-        used = spectrum.shape[-1]
-        folded = weights[:used].clone()
-        folded[1:] = (folded[1:] + weights.flip(0)[: used - 1]) / 2
-        spectrum = spectrum * folded.to(values.dtype)
+        spectrum = spectrum * weights
     spectrum = spectrum[..., : fewer // 2 + 1] / factor
     if fewer % 2 == 0 and num != length:  # a bin without a partner
         spectrum[..., fewer // 2] *= 2 if num < length else 0.5

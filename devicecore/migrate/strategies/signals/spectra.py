@@ -153,7 +153,7 @@ def _spectra(
         weights = weights.astype(np.float32)
     cut = values.unfold(-1, parts.length, parts.step)
     if detrend is not False:
-        cut = without_trend(cut, is_linear=detrend in _LINEAR)
+        cut = without_trend(cut, is_linear=detrend in _LINEAR, has_doubles=call.has_doubles)
     cut = cut * call.tensor(weights)
     transform = torch.fft.rfft if is_onesided else torch.fft.fft
     return transform(cut, n=parts.transformed), weights
@@ -261,30 +261,43 @@ def detrend(
     call.promise("tolerance")
     values = as_floats(call.tensor(signal)).movedim(number, -1)
     if type in _CONSTANT:
-        return to_array(without_trend(values, is_linear=False).movedim(-1, number))
+        return to_array(
+            without_trend(values, is_linear=False, has_doubles=call.has_doubles).movedim(-1, number)
+        )
     ends = np.unique(np.concatenate([[0], np.atleast_1d(bp), [length]]))
     call.need(ends.dtype.kind in "iu", "a break is between values")
     call.need(ends[0] == 0 and ends[-1] == length, "a break is outside")
     cut = values.split(np.diff(ends).tolist(), -1)
-    values = torch.cat([without_trend(each, is_linear=True) for each in cut], -1)
+    values = torch.cat(
+        [without_trend(each, is_linear=True, has_doubles=call.has_doubles) for each in cut], -1
+    )
     return to_array(values.movedim(-1, number))
 
 
-def without_trend(values: Any, *, is_linear: bool) -> Any:
+def without_trend(values: Any, *, is_linear: bool, has_doubles: bool) -> Any:
     """Return values without their mean, or without the line nearest to them, along the last axis.
 
     Args:
         values: Numbers with fractions.
         is_linear: Whether it is the line.
+        has_doubles: Whether the device computes in double precision.
     """
+    if not has_doubles:  # what is left after the first time is small, and so is its own error
+        return _without_trend(_without_trend(values, is_linear=is_linear), is_linear=is_linear)
     precise = values.to(torch.complex128 if values.is_complex() else torch.float64)
-    precise = precise - precise.mean(-1, keepdim=True)
-    if is_linear and values.shape[-1] > 1:
-        length = values.shape[-1]
-        line = torch.arange(length, dtype=torch.float64, device=values.device) - (length - 1) / 2
-        slope = (precise * line).sum(-1, keepdim=True) / line.square().sum()
-        precise = precise - slope * line
-    return precise.to(values.dtype)
+    return _without_trend(precise, is_linear=is_linear).to(values.dtype)
+
+
+def _without_trend(values: Any, *, is_linear: bool) -> Any:
+    values = values - values.mean(-1, keepdim=True)
+    length = values.shape[-1]
+    if not is_linear or length == 1:
+        return values
+    dtype = values.real.dtype
+    # Of -1 to 1, so that no sum is large.
+    line = torch.linspace(-1, 1, length, dtype=dtype, device=values.device)
+    slope = (values * line).sum(-1, keepdim=True) / line.square().sum()
+    return values - slope * line
 
 
 def hilbert(call: Call, x: Any, N: Any, axis: Any) -> Any:
