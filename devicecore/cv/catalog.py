@@ -106,7 +106,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
 }
 # OpenCV refuses these where the result is to overwrite an image, or what comes out depends on the
 # order of its operations.
-NOT_IN_PLACE: frozenset[str] = frozenset({"bilateralFilter", "remap", "undistort"})
+NOT_IN_PLACE: frozenset[str] = frozenset({"bilateralFilter", "matchTemplate", "remap", "undistort"})
 # Of `devicecore.cv.triton`, for cards that Triton compiles for.
 TRITON: Mapping[str, str] = {
     "resize": "resizing",

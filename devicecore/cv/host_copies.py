@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from devicecore.cv.image import BATCH_AXES, is_writable
 from devicecore.cv.results import OTHER_KIND
 from devicecore.transfer import as_tensor, to_numpy
 
@@ -35,7 +36,7 @@ class HostCopies:
             return value
         key = (value.data_ptr(), value.shape, value.stride(), value.dtype)
         if key not in self._arrays:
-            array = self._arrays[key] = to_numpy(value)
+            array = self._arrays[key] = _for_opencv(to_numpy(value))
             self._tensors[id(array)] = value
         if self._device is None:
             self._device = value.device
@@ -59,3 +60,19 @@ class HostCopies:
         if any(result is each for each in self._given):
             raise TypeError(OTHER_KIND)
         return as_tensor(result, self._device)
+
+
+def _for_opencv(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array, or a copy into which OpenCV writes where it does not into that one."""
+    if array.ndim not in _IMAGE_AXES or not array.size or is_writable(array):
+        return array
+    # With room between its rows, as in such a tensor: OpenCV does not compute them as one.
+    width = array.ndim - 2 if array.ndim > 2 else 1
+    shape = list(array.shape)
+    shape[width] += 1
+    copy = np.empty(shape, array.dtype)[(slice(None),) * width + (slice(-1),)]
+    copy[...] = array
+    return copy
+
+
+_IMAGE_AXES = (2, 3, BATCH_AXES)

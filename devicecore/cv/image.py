@@ -96,7 +96,7 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
     Raises:
         ValueError: It overlaps with an operand without being one, or OpenCV cannot write there.
     """
-    if isinstance(destination, np.ndarray) and not _is_writable(destination):
+    if isinstance(destination, np.ndarray) and not is_writable(destination):
         msg = "OpenCV does not write there"
         raise ValueError(msg)
     own = (_where(destination), destination.shape, destination.dtype)
@@ -119,7 +119,7 @@ def any_overlap(images: Sequence[Any], written: int) -> bool:
     )
 
 
-def _is_writable(array: np.ndarray[Any, Any]) -> bool:
+def is_writable(array: np.ndarray[Any, Any]) -> bool:
     """Return whether OpenCV writes into an array: whole rows of pixels, one below the other."""
     image = array if array.ndim < BATCH_AXES else array[0]
     pixel = image.itemsize * (image.shape[2] if image.ndim == 3 else 1)

@@ -49,11 +49,11 @@ def calcHist(
     mask: Any,
     histSize: Sequence[int],
     ranges: Sequence[float],
-    hist: Any = None,
+    hist: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
     accumulate: bool = False,
 ) -> Plan | None:
     """Plan one call of ``cv2.calcHist``: of images of bytes, with bins of one width."""
-    if not isinstance(images, (list, tuple)) or hist is not None or accumulate is not False:
+    if not isinstance(images, (list, tuple)) or accumulate is not False:
         return None
     first, sizes, limits = images[0], list(map(whole, histSize)), list(map(np.float32, ranges))
     if not is_mask(mask, first) or {(each.dtype, each.size) for each in images} != {

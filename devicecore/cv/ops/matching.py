@@ -51,11 +51,11 @@ def matchTemplate(
     image: Image,
     templ: Image,
     method: int,
-    result: Any = None,
+    result: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
     mask: Any = None,
 ) -> Plan | None:
     """Plan one call of ``cv2.matchTemplate`` without a mask, with the larger image first."""
-    if not _fits(image, templ) or result is not None or mask is not None:
+    if not _fits(image, templ) or mask is not None:
         return None
     if type(method) is not int or method not in _METHODS:
         return None

@@ -90,10 +90,10 @@ def sqrt(
 def magnitude(
     x: Image,
     y: Image,
-    magnitude: Any = None,
+    magnitude: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
 ) -> Plan | None:
     """Plan one call of ``cv2.magnitude``."""
-    if x.dtype not in _FLOATS or not is_alike(x, y) or x.dtype != y.dtype or magnitude is not None:
+    if x.dtype not in _FLOATS or not is_alike(x, y) or x.dtype != y.dtype:
         return None
 
     def run(a: Tensor, b: Tensor) -> Tensor:
