@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from devicecore.device_factory import default_registry
 from devicecore.errors import DeviceConflictError
-from devicecore.names import DeviceName
+from devicecore.names import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from devicecore.device import Device
     from devicecore.device_factory import FactoryRegistry
+    from devicecore.names import DeviceName
 
 _MOST_PATTERNS = 4096
 
@@ -30,6 +31,7 @@ class DeviceSet:
     ) -> None:
         self._registry = registry or default_registry()
         self._devices: list[Device] = []
+        self._types: dict[str, None] = {}
         self._by_name: dict[str, Device] = {}
         self._matches: dict[DeviceName, tuple[Device, ...]] = {}
         self._client: Device | None = None
@@ -39,6 +41,7 @@ class DeviceSet:
     def add_device(self, device: Device) -> None:
         """Add *device*; of two with one name, `find_device_by_name` finds the first."""
         self._devices.append(device)
+        self._types[device.device_type] = None
         self._matches.clear()
         if device.parsed_name.is_complete:
             for alias in device.parsed_name.aliases[:2]:
@@ -49,17 +52,20 @@ class DeviceSet:
         """All devices, in the order in which they were added."""
         return tuple(self._devices)
 
-    def find_device_by_name(self, name: str) -> Device | None:
+    def find_device_by_name(self, name: str | DeviceName) -> Device | None:
         """Return the device with that full name, canonical or legacy, or None."""
-        return self._by_name.get(name)
+        return self._by_name.get(str(name))
 
-    def find_matching_devices(self, pattern: DeviceName | str) -> tuple[Device, ...]:
+    def find_matching_devices(self, pattern: object) -> tuple[Device, ...]:
         """Return the devices that set every part of *pattern* to its value, as they were added.
+
+        Args:
+            pattern: A name whose unset parts mean "any", or the object of a framework.
 
         Raises:
             InvalidDeviceNameError: *pattern* is no device name.
         """
-        name = DeviceName.parse(pattern) if isinstance(pattern, str) else pattern
+        name = spelled(pattern, self._types)
         found = self._matches.get(name)
         if found is None:
             found = tuple(

@@ -10,10 +10,11 @@ from devicecore.device_factory import DeviceOptions, default_registry
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
 from devicecore.errors import DeviceConflictError, NotLiveError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
-from devicecore.names import DEVICE_CLASSES, DeviceName, spelled
+from devicecore.names import DEVICE_CLASSES, meant_framework, spelled
 
 if TYPE_CHECKING:
     from devicecore.device_factory import FactoryRegistry
+    from devicecore.names import DeviceName
 
 
 class Runtime:
@@ -41,30 +42,34 @@ class Runtime:
                 made.close()
         return self._manager
 
-    def parsed(self, name: str | DeviceName) -> DeviceName:
+    def parsed(self, name: object) -> DeviceName:
         """Return *name* as a value; the registered types count in any case.
+
+        Args:
+            name: Whatever names a device; see `devicecore.names.spelled`.
 
         Raises:
             InvalidDeviceNameError: It is no device name.
         """
-        if isinstance(name, DeviceName):
-            return name
         return spelled(name, self.registry.known_types)
 
-    def device(self, name: str | DeviceName | Device, framework: str | None = None) -> Device:
+    def device(self, name: object, framework: str | None = None) -> Device:
         """Return the device that answers to *name*, made on first use if its factory is live.
 
         Args:
-            name: A name, such as ``"cuda:1"`` or ``"gpu"``; a device is returned as it is.
+            name: Whatever names a device, such as ``"cuda:1"``, ``"gpu"`` or a ``torch.device``; a
+                `Device` is returned as it is.
             framework: What it must be live for, ``"torch"`` or ``"onnx"``; None for anything.
 
         Raises:
             InvalidDeviceNameError: *name* is no device name.
             NotLiveError: Its type does not work here, or not for *framework*.
             UnknownDeviceError: There is no such device.
+            ValueError: *framework* is misspelt.
         """
         if isinstance(name, Device):
             return name
+        framework = meant_framework(framework)
         parsed = self.parsed(name)
         device_type = parsed.device_type
         known = self.registry.known_types
@@ -72,7 +77,7 @@ class Runtime:
             self._fill_class(framework)
         elif device_type is not None:
             self._fill_type(device_type, framework)
-        return self.manager.lookup_device(name, framework)
+        return self.manager.lookup_device(name if isinstance(name, str) else parsed, framework)
 
     def _fill_class(self, framework: str | None) -> None:
         for device_type in self.registry.device_types:

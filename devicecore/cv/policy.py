@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Literal
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from attrs import evolve, frozen
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 Label = Literal["native", "torch", "triton", "kornia"]
 LABELS: tuple[Label, ...] = ("native", "torch", "triton", "kornia")
+_ALIASES: dict[str, Label] = {"pytorch": "torch", "cv2": "native", "opencv": "native"}
+_Word = TypeVar("_Word", bound=str)
 
 
 @frozen
@@ -60,10 +63,8 @@ def using(label: Label) -> Iterator[None]:
     Raises:
         ValueError: There is no such label.
     """
-    if label not in LABELS:
-        msg = f"a label is one of {', '.join(LABELS)}, not {label!r}"
-        raise ValueError(msg)
-    with _changed(evolve(_policy.get(), label=label)):
+    checked = _checked("label", _ALIASES.get(str(label).casefold(), label), LABELS)
+    with _changed(evolve(_policy.get(), label=checked)):
         yield
 
 
@@ -78,10 +79,7 @@ def accept(promise: Exactness) -> Iterator[None]:
     Raises:
         ValueError: There is no such promise.
     """
-    if promise not in PROMISES:
-        msg = f"a promise is one of {', '.join(PROMISES)}, not {promise!r}"
-        raise ValueError(msg)
-    with _changed(evolve(_policy.get(), accepted=promise)):
+    with _changed(evolve(_policy.get(), accepted=_checked("promise", promise, PROMISES))):
         yield
 
 
@@ -90,6 +88,22 @@ def strict() -> Iterator[None]:
     """Raise `NoKernelError` where OpenCV itself would have to answer for another device."""
     with _changed(evolve(_policy.get(), is_strict=True)):
         yield
+
+
+def _checked(what: str, word: _Word, known: tuple[_Word, ...]) -> _Word:
+    """Return the one of *known* that *word* is in any case.
+
+    Raises:
+        ValueError: It is none; says which is near.
+    """
+    folded = str(word).casefold()
+    for each in known:
+        if each == folded:
+            return each
+    near = get_close_matches(folded, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    msg = f"a {what} is one of {', '.join(known)}, not {word!r}{hint}"
+    raise ValueError(msg)
 
 
 @contextmanager

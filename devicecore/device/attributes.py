@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
+
+from devicecore.names import canonical_framework, canonical_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @frozen
@@ -20,6 +26,11 @@ class DeviceLocality:
     bus_id: str = ""
     numa_node: int | None = None
     links: tuple[str, ...] = ()
+
+
+def as_known(device_class: str, frameworks: Iterable[str]) -> tuple[str, frozenset[str]]:
+    """Return a class and frameworks as devicecore writes them, whatever their case."""
+    return canonical_type(device_class), frozenset(map(canonical_framework, frameworks))
 
 
 def _incarnation() -> int:

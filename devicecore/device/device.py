@@ -8,7 +8,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from devicecore.config import effective_cpu_count
-from devicecore.device.attributes import DeviceAttributes, DeviceLocality
+from devicecore.device.attributes import DeviceAttributes, DeviceLocality, as_known
 from devicecore.device.cards import cards_of_process
 from devicecore.device.choices import DEFAULT_SESSION, check_can_compute, function_for
 from devicecore.device.turns import Turns
@@ -92,7 +92,6 @@ class Device:
         self.parsed_name = parsed
         self.name: str = str(parsed)
         self.device_type: str = parsed.device_type
-        self.device_class = device_class
         self.physical_id = physical_id
         self.attributes: DeviceAttributes = DeviceAttributes(
             self.name,
@@ -101,7 +100,7 @@ class Device:
             locality or DeviceLocality(),
             description=description,
         )
-        self.frameworks: frozenset[str] = frozenset(frameworks)
+        self.device_class, self.frameworks = as_known(device_class, frameworks)
         self.torch_device = torch_device and canonical_torch_device(torch_device)
         self.memory = memory
         self.session = session

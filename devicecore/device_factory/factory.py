@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import field, frozen
 from attrs.validators import (
@@ -16,9 +16,12 @@ from attrs.validators import (
 )
 
 from devicecore.liveness import Liveness
+from devicecore.names import canonical_type, checked_framework, meant_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from attrs import Attribute
 
     from devicecore.device import Device
     from devicecore.device_factory.registration import Registration
@@ -38,35 +41,60 @@ _texts = deep_iterable(member_validator=instance_of(str), iterable_validator=ins
 _positive = and_(instance_of(int), ge(1))
 
 
+def _once(_: object, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
+    """Refuse a type that is named twice, in other case or by its provider."""
+    named: dict[str, str] = {}
+    for key in value:
+        other = named.setdefault(canonical_type(key).casefold(), key)
+        if other != key:
+            msg = f"{attribute.name} has {other!r} and {key!r}, which mean the same; name it once"
+            raise ValueError(msg)
+
+
+def _names(given: Any) -> Any:
+    """Write objects of frameworks and device names as texts; the validator sees all else."""
+    if not isinstance(given, tuple):
+        return given
+    return tuple(each if (text := meant_by(each)) is None else str(text) for each in given)
+
+
+def _frameworks(given: Any) -> Any:
+    if not isinstance(given, tuple) or not all(isinstance(each, str) for each in given):
+        return given
+    return tuple(dict.fromkeys(map(checked_framework, given)))
+
+
 @frozen
 class DeviceOptions:
     """Which devices to make, and how.
 
     Attributes:
         device_count: How many devices of a type at most, or cards of a class, such as
-            ``{"CPU": 3, "GPU": 0}``, in any case; a host device can be made more than once, a card
-            cannot.
+            ``{"CPU": 3, "GPU": 0}``, in any case or by the provider; a host device can be made more
+            than once, a card cannot.
         visible: The indices that are made, for a type or a class, such as ``{"CUDA": (0, 2)}``; all
-            if absent.
+            if absent. The CPU of the host is always there.
         filters: Device names; only devices that match one of them are made, and the CPU.
         memory_limit: Memory that may be used on each device, in bytes; None for all of it.
         threads: How many asynchronous calls may run at once on a host device; None for one per
             usable CPU.
-        frameworks: The frameworks that the devices are for, ``"torch"`` or ``"onnx"``; empty for
-            all. A registry hands a factory those that were found live.
+        frameworks: The frameworks that the devices are for, ``"torch"`` or ``"onnx"`` in any case;
+            empty for all. A registry hands a factory those that were found live.
         physical: The hardware that the probe saw; a registry fills it in for the factory.
 
     Raises:
         TypeError: A value is of another type.
-        ValueError: A number is too small.
+        ValueError: A number is too small, a framework is none, or a type is named twice.
     """
 
-    device_count: Mapping[str, int] = field(factory=dict, validator=_counts, hash=False)
-    visible: Mapping[str, Sequence[int]] = field(factory=dict, validator=_by_type, hash=False)
-    filters: tuple[str, ...] = field(default=(), validator=_texts)
+    device_count: Mapping[str, int] = field(factory=dict, validator=[_counts, _once], hash=False)
+    visible: Mapping[str, Sequence[int]] = field(
+        factory=dict, validator=[_by_type, _once], hash=False
+    )
+    filters: tuple[str, ...] = field(default=(), converter=_names, validator=_texts)
     memory_limit: int | None = field(default=None, validator=optional(_positive))
     threads: int | None = field(default=None, validator=optional(_positive))
-    frameworks: tuple[str, ...] = field(default=(), validator=_texts)
+    frameworks: tuple[str, ...] = field(default=(), converter=_frameworks, validator=_texts)
     physical: tuple[PhysicalDevice, ...] = ()
 
     def chosen(self, device_type: str, seen: Iterable[PhysicalDevice]) -> list[PhysicalDevice]:

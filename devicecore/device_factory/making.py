@@ -15,7 +15,7 @@ from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness, seen_by
 from devicecore.liveness.report import broken, failure, pass_on_interrupt
-from devicecore.names import spelled
+from devicecore.names import FRAMEWORKS, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -177,7 +177,9 @@ def _live_frameworks(
         overall = evolve(live[0], devices=seen_by(live)) if live else next(iter(answers.values()))
     if not overall.is_live and registration.device_type == _HOST:
         overall = registry.liveness_of(registration, deep=False)  # the host needs no framework
-    return overall, tuple(name for name, answer in answers.items() if answer.is_live)
+    return overall, tuple(
+        name for name, answer in answers.items() if answer.is_live and name in FRAMEWORKS
+    )
 
 
 def _check(made: Iterable[object], registration: Registration) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devicecore.device_factory.options import is_class
-from devicecore.errors import UnknownDeviceError
+from devicecore.errors import InvalidDeviceNameError, UnknownDeviceError
 from devicecore.names import near_types, type_named, types_of_class, why_unknown
 
 if TYPE_CHECKING:
+    from devicecore.device_factory.registration import Registration
     from devicecore.device_factory.registry import FactoryRegistry
 
 
@@ -25,6 +26,20 @@ def types_meant(registry: FactoryRegistry, word: str) -> tuple[str, ...]:
     if named in known or not is_class(named):
         return (named,)
     return tuple(known.intersection(types_of_class(named)) | _seen(registry, named))
+
+
+def factories_of(registry: FactoryRegistry, word: str) -> tuple[Registration, ...]:
+    """Return the factories of a type or class; none for what could not even be a type.
+
+    Raises:
+        InvalidDeviceNameError: *word* is a vendor's; says which types are meant.
+    """
+    try:
+        return registry.factories(word)
+    except InvalidDeviceNameError as error:
+        if error.suggestion:
+            raise
+        return ()
 
 
 def registered_type(registry: FactoryRegistry, word: str) -> str:

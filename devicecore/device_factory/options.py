@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
 from attrs import evolve
 
-from devicecore.errors import UnknownDeviceError
-from devicecore.names import DEVICE_CLASSES, DEVICE_TYPES
+from devicecore.errors import InvalidDeviceNameError, UnknownDeviceError
+from devicecore.names import DEVICE_CLASSES, DEVICE_TYPES, near_types, type_named, why_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -31,25 +30,19 @@ def checked(options: DeviceOptions, known_types: Collection[str]) -> DeviceOptio
     Raises:
         UnknownDeviceError: There is no such type or class; names all that are unknown.
     """
-    names = {*known_types, *DEVICE_CLASSES, *DEVICE_TYPES}
-    spelled = {name.casefold(): name for name in names}
-    unknown = [
-        f"{field} has {key!r}{_near(key, spelled)}"
+    names = sorted({*known_types, *DEVICE_CLASSES, *DEVICE_TYPES})
+    wrong = {
+        key: f"{field} has {key!r}{why}"
         for field in ("device_count", "visible")
         for key in getattr(options, field)
-        if key.casefold() not in spelled
-    ]
-    if unknown:
-        what = next(
-            key
-            for key in (*options.device_count, *options.visible)
-            if key.casefold() not in spelled
-        )
-        raise UnknownDeviceError(what, sorted(names), "; ".join(unknown))
+        if (why := _why_no_type(key, names))
+    }
+    if wrong:
+        raise UnknownDeviceError(next(iter(wrong)), names, "; ".join(wrong.values()))
     return evolve(
         options,
-        device_count=_spelled(options.device_count, spelled),
-        visible=_spelled(options.visible, spelled),
+        device_count=_by_registered_name(options.device_count, names),
+        visible=_by_registered_name(options.visible, names),
     )
 
 
@@ -77,10 +70,23 @@ def _card(device: Device) -> str:
     return device.physical_id or device.name
 
 
-def _spelled(values: Mapping[str, _Value], spelled: Mapping[str, str]) -> dict[str, _Value]:
-    return {spelled[key.casefold()]: value for key, value in values.items()}
+def _by_registered_name(values: Mapping[str, _Value], names: Collection[str]) -> dict[str, _Value]:
+    return {type_named(key, names): value for key, value in values.items()}
 
 
-def _near(key: str, spelled: Mapping[str, str]) -> str:
-    near = get_close_matches(key.casefold(), spelled, n=1)
-    return f", which may mean {spelled[near[0]]!r}" if near else ""
+def _why_no_type(key: str, names: Collection[str]) -> str:
+    """Return what there is to say of *key*, empty where it is a type or a class."""
+    try:
+        found = type_named(key, names)
+    except InvalidDeviceNameError:
+        word, _, index = key.partition(":")
+        if index.isdecimal() and not _why_no_type(word, names):
+            kind = type_named(word, names)
+            return f", one device of {kind!r}: visible={{{kind!r}: ({int(index)},)}} shows it alone"
+        found = ""
+    if found in names:
+        return ""
+    if reason := why_unknown(key):
+        return f": {reason}"
+    near = near_types(key, names)
+    return f", which may mean {near[0]!r}" if near else ", which is no type here"

@@ -87,9 +87,6 @@ class Examiner:
                 can import.
             deep: Whether a probe may be started.
         """
-        settings = config.load()
-        if registration.device_type.upper() in settings.exclude:
-            return Report(Liveness("excluded", reason="DEVICECORE_EXCLUDE leaves it out"))
         if mismatch := _mismatch(registration):
             return Report(mismatch)
         target = registration.target

@@ -6,9 +6,8 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from devicecore import config
 from devicecore.debug_log import debug
-from devicecore.device_factory import explaining, making, naming
+from devicecore.device_factory import explaining, making, naming, preference
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
 from devicecore.device_factory.probing import Examiner, at_once, load
 from devicecore.device_factory.registration import (
@@ -20,15 +19,15 @@ from devicecore.device_factory.reports import Reports
 from devicecore.errors import NotLiveError, RegistrationError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
+from devicecore.liveness import Liveness
 from devicecore.liveness.report import Report, failure, pass_on_interrupt
-from devicecore.names import canonical_framework
+from devicecore.names import meant_framework
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from devicecore.device import Device
     from devicecore.device_factory.explaining import Candidate
-    from devicecore.liveness import Liveness
 
 
 class FactoryRegistry:
@@ -150,14 +149,9 @@ class FactoryRegistry:
             ]
         # Plug-ins that only a child can ask for their priority are asked all at once.
         self.examine([each for each in found if each.priority is None])
-        prefer = config.load().prefer
-
-        def rank(registration: Registration) -> tuple[int, int, tuple[str, str, str]]:
-            upper = registration.device_type.upper()
-            wish = prefer.index(upper) if upper in prefer else len(prefer)
-            return (wish, -self.priority_of(registration), registration.identity)
-
-        return tuple(sorted(found, key=rank))
+        wish = preference.wishes(self)
+        priority = self.priority_of
+        return tuple(sorted(found, key=lambda e: (wish(e), -priority(e), e.identity)))
 
     @property
     def known_types(self) -> frozenset[str]:
@@ -173,8 +167,10 @@ class FactoryRegistry:
 
     def device_priority(self, device_type: str) -> int:
         """Return the highest priority of a type, or of the types of a class; -1 if it has none."""
-        numbers = map(self.priority_of, self.factories(device_type))
-        return max(numbers, default=UNREGISTERED_PRIORITY)
+        return max(
+            map(self.priority_of, naming.factories_of(self, device_type)),
+            default=UNREGISTERED_PRIORITY,
+        )
 
     def priority_of(self, registration: Registration) -> int:
         """Return a factory's priority; a plug-in that does not state it is asked in a child."""
@@ -194,12 +190,13 @@ class FactoryRegistry:
         Raises:
             UnknownDeviceError: Nobody registered the type.
             NotLiveError: No factory of the type is live; says why the first one is not.
+            ValueError: *framework* is misspelt.
         """
         try:
             return self._picks[device_type, framework]
         except (KeyError, TypeError):  # TypeError: what cannot be a key is no name either
             device_type = naming.registered_type(self, device_type)
-            return self._pick(device_type, framework and canonical_framework(framework))
+            return self._pick(device_type, meant_framework(framework))
 
     def _pick(self, device_type: str, framework: str | None) -> DeviceFactory:
         picks = self._picks  # what changes meanwhile puts another table in its place
@@ -226,7 +223,8 @@ class FactoryRegistry:
         self, registration: Registration, framework: str | None = None, *, deep: bool = True
     ) -> Liveness:
         """Return whether one factory is live; with *deep*, probe it if nothing is known yet."""
-        return self._report(registration, framework, deep=deep).liveness.of(framework)
+        asked = meant_framework(framework)
+        return self._report(registration, asked, deep=deep).liveness.of(asked)
 
     def explain(self, what: str | None = None, *, deep: bool = False) -> list[Candidate]:
         """Return every candidate in order, with the reason why it is or is not taken.
@@ -353,6 +351,8 @@ class FactoryRegistry:
             return known
 
         def examine() -> Report:
+            if preference.is_excluded(registration.device_type, self.known_types):
+                return Report(Liveness("excluded", reason="DEVICECORE_EXCLUDE leaves it out"))
             return self._examiner.examine(
                 registration, framework, lambda: self.build(registration), deep=deep
             )

@@ -18,7 +18,7 @@ from devicecore.errors import (
     UnknownDeviceError,
 )
 from devicecore.fork import rearm_after_fork
-from devicecore.names import DeviceName, canonical_framework, spelled, type_named
+from devicecore.names import DeviceName, meant_framework, spelled, type_named
 from devicecore.resources import DEFAULT_CONTAINER
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class DeviceMgr:
         made = source.add_devices(options or DeviceOptions(), LOCAL_TASK)
         return cls(made, registry=registry)
 
-    def lookup_device(self, name: str | DeviceName, framework: str | None = None) -> Device:
+    def lookup_device(self, name: object, framework: str | None = None) -> Device:
         """Return the device that answers to *name*.
 
         An exact alias counts first; then the name is parsed, with unset parts for "any" (the first
@@ -94,19 +94,21 @@ class DeviceMgr:
         best device on the second card.
 
         Args:
-            name: The name.
+            name: A name, or whatever else means a device, such as a ``torch.device``; a `Device`
+                by its name.
             framework: For a family, what its devices must be live for, ``"torch"`` or ``"onnx"``;
                 None for anything.
 
         Raises:
             UnknownDeviceError: None does; says which would, and why a type is missing.
+            ValueError: *framework* is misspelt.
         """
         try:
             return self._by_alias[name]  # type: ignore[index]  # a DeviceName is no key, and misses
         except (KeyError, TypeError):  # TypeError: what cannot be a key is no name either
             return self._lookup(name, framework)
 
-    def _lookup(self, name: str | DeviceName, framework: str | None) -> Device:
+    def _lookup(self, name: object, framework: str | None) -> Device:
         devices = self.list_devices()
         try:
             parsed = self._parsed(name, devices)
@@ -119,18 +121,19 @@ class DeviceMgr:
             )
         return found[0]
 
-    def find_devices(self, pattern: str | DeviceName, framework: str | None = None) -> list[Device]:
+    def find_devices(self, pattern: object, framework: str | None = None) -> list[Device]:
         """Return the devices that *pattern* means, in order; for a family, one for each card.
 
         Args:
-            pattern: A name whose unset parts mean "any".
+            pattern: A name whose unset parts mean "any", or what else `lookup_device` takes.
             framework: See `lookup_device`.
 
         Raises:
             InvalidDeviceNameError: *pattern* is no device name.
+            ValueError: *framework* is misspelt.
         """
         devices = self.list_devices()
-        framework = framework and canonical_framework(framework)
+        framework = meant_framework(framework)
         name = self._parsed(pattern, devices)
         if lookup.is_class(name.device_type, devices):
             live = [each for each in devices if framework is None or framework in each.frameworks]
@@ -217,9 +220,10 @@ class DeviceMgr:
             UnknownDeviceError: A required device is not here.
             NoKernelError: No device has a kernel of *op*.
             NotLiveError: No device is live for *framework*.
-            ValueError: *policy* is none.
+            InvalidDeviceNameError: *policy* has a name that is none.
+            ValueError: *policy* is none, or *framework* is misspelt.
         """
-        return self._router.best(op, framework and canonical_framework(framework), policy)
+        return self._router.best(op, meant_framework(framework), policy)
 
     def compute(self, kernel: Any, /, *args: Any, policy: str = "auto", **kwargs: Any) -> Any:
         """Run *kernel* on the best device that has it and reads the arguments where they lie.
@@ -263,7 +267,7 @@ class DeviceMgr:
                     self._borrowers[device.name] = device
             self._changed()
 
-    def remove_devices(self, devices: Iterable[Device | str | DeviceName]) -> None:
+    def remove_devices(self, devices: Iterable[object]) -> None:
         """Remove and close *devices*, all of them or, on an error, none.
 
         Args:
@@ -356,8 +360,6 @@ class DeviceMgr:
     def __contains__(self, device: object) -> bool:
         if isinstance(device, Device):
             return self._devices.get(device.name) is device
-        if not isinstance(device, (str, DeviceName)):
-            return False
         try:
             self.lookup_device(device)
         except DeviceCoreError:
@@ -372,10 +374,13 @@ class DeviceMgr:
         self._lock = threading.Lock()
         self._router.forget()
 
-    def _parsed(self, name: str | DeviceName, devices: Iterable[Device]) -> DeviceName:
-        if isinstance(name, DeviceName):
-            return name
-        return spelled(name, dict.fromkeys(device.device_type for device in devices))
+    def _parsed(self, name: object, devices: Iterable[Device]) -> DeviceName:
+        if isinstance(name, Device):
+            return name.parsed_name
+        try:
+            return spelled(name, dict.fromkeys(device.device_type for device in devices))
+        except InvalidDeviceNameError:  # perhaps of a type that has no device here
+            return spelled(name, self._registry.known_types)
 
     def _known(self) -> list[str]:
         return [str(device.parsed_name.local) for device in self.list_devices()]

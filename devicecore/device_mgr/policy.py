@@ -35,9 +35,10 @@ def parse_policy(text: Any) -> Policy:
     if not isinstance(text, str):
         msg = f"{text!r} is no policy; {_FORMS}"
         raise ValueError(msg)  # noqa: TRY004 - a policy that is none is a wrong value, str or not
-    if text == "auto":
+    kind, _, listed = text.strip().partition(":")
+    kind = kind.strip().casefold()
+    if kind == "auto" and not listed:
         return Policy("auto")
-    kind, _, listed = text.partition(":")
     names = tuple(name.strip() for name in listed.split(",") if name.strip())
     if kind == "prefer" and names:
         return Policy("prefer", names)

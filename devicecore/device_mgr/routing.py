@@ -175,6 +175,7 @@ class Router:
                 try:
                     device = manager.lookup_device(name, framework)
                 except UnknownDeviceError as error:
+                    manager.find_devices(name)  # it raises for what is no name at all
                     choices.setdefault(name, error.why or "there is no such device")
                 else:
                     choices.setdefault(device.name, device)

@@ -20,7 +20,11 @@ def get_kernel(op: str, device: KernelHost, label: str = "") -> Kernel:
 
     Raises:
         NoKernelError: None fits; lists those that exist and why each was refused.
+        TypeError: *device* is no device.
     """
+    if not hasattr(device, "kernel_registry"):
+        msg = f"{device!r} is no Device; `default_manager().lookup_device` finds one by its name"
+        raise TypeError(msg)
     fitting, refused = fitting_kernels(op, device, label)
     if not fitting:
         raise NoKernelError(op, device.name, refused)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from attrs import field, frozen
-from attrs.validators import in_
+from attrs.converters import optional
 
-from devicecore.names import canonical_type
+from devicecore.names import DEVICE_CLASSES, canonical_type, checked_framework
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,7 @@ class KernelHost(Protocol):
 
     name: str
     device_type: str
+    device_class: str
     torch_device: str | None
     session: Any
     kernel_registry: KernelRegistry
@@ -45,7 +46,8 @@ class Kernel:
         op: The operation, such as ``"cv2.resize"``.
         function: ``function(device, *args, **kwargs)``; for a stateful kernel a class or function
             that takes the device and returns that function.
-        device_type: The device type that it runs on.
+        device_type: The device type that it runs on, in any case, or the class ``"GPU"`` or
+            ``"NPU"``.
         framework: Or the framework whose devices it runs on: ``"torch"`` fits every device with a
             ``torch_device``, ``"onnx"`` every one with a ``session``. A kernel from
             `DeviceFactory.kernels` may leave out both.
@@ -64,7 +66,7 @@ class Kernel:
     op: str
     function: Callable[..., Any] = field(repr=False)
     device_type: str | None = field(default=None, converter=_canonical)
-    framework: str | None = field(default=None, validator=in_((None, "torch", "onnx")))
+    framework: str | None = field(default=None, converter=optional(checked_framework))
     priority: int = 0
     label: str = ""
     pure: bool = True
@@ -87,13 +89,20 @@ class Kernel:
 
     def why_not_on(self, device: KernelHost) -> str:
         """Return why it does not run on *device*, or an empty string."""
-        if self.device_type is not None and self.device_type != device.device_type:
+        if self.device_type not in {None, device.device_type} and not self._means(device):
             return f"it is for {self.device_type}"
         if self.framework == "torch" and device.torch_device is None:
             return "it is for devices that torch can use"
         if self.framework == "onnx" and device.session is None:
             return "it is for devices that ONNX Runtime can use"
         return ""
+
+    def _means(self, device: KernelHost) -> bool:
+        """Return whether the type means the device in other case, or as one of its class."""
+        wanted = self.device_type or ""
+        if wanted in DEVICE_CLASSES - {"CPU"} and device.device_class == wanted:
+            return True
+        return wanted.casefold() == device.device_type.casefold()
 
     def refusal(self, device: KernelHost, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Return why it does not take these arguments, or an empty string."""

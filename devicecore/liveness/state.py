@@ -8,6 +8,7 @@ from attrs import asdict, evolve, field, frozen
 from attrs.validators import in_, instance_of, optional
 
 from devicecore.errors import shorten, without_pip
+from devicecore.names import canonical_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,6 +45,10 @@ def _fix(value: str) -> str:
     return without_pip(_one_line(value)) if type(value) is str else value
 
 
+def _class(value: str) -> str:
+    return canonical_type(value) if type(value) is str else value
+
+
 @frozen
 class PhysicalDevice:
     """A piece of hardware that a probe saw, without opening it here.
@@ -63,7 +68,7 @@ class PhysicalDevice:
     index: int = field(validator=instance_of(int))
     physical_id: str | None = field(default=None, validator=optional(instance_of(str)))
     description: str = field(default="", validator=instance_of(str))
-    device_class: str = field(default="GPU", validator=instance_of(str))
+    device_class: str = field(default="GPU", converter=_class, validator=instance_of(str))
     memory_bytes: int = field(default=0, validator=instance_of(int))
     numa_node: int | None = field(default=None, validator=optional(instance_of(int)))
     details: Mapping[str, str] = field(factory=dict, hash=False)

@@ -1,7 +1,7 @@
 """Device names: values that say which device is meant, as TensorFlow writes them."""
 
 from devicecore.names.device_name import DeviceName
-from devicecore.names.spelling import spelled, type_named
+from devicecore.names.spelling import meant_by, spelled, type_named
 from devicecore.names.torch_device import canonical_torch_device
 from devicecore.names.types import (
     DEVICE_CLASSES,
@@ -10,9 +10,13 @@ from devicecore.names.types import (
     canonical_type,
 )
 from devicecore.names.words import (
+    FRAMEWORKS,
     canonical_framework,
     checked_framework,
+    checked_modules,
+    meant_framework,
     near_types,
+    types_meant_by_vendor,
     types_of_class,
     why_unknown,
 )
@@ -20,15 +24,20 @@ from devicecore.names.words import (
 __all__ = [
     "DEVICE_CLASSES",
     "DEVICE_TYPES",
+    "FRAMEWORKS",
     "PROVIDER_TYPES",
     "DeviceName",
     "canonical_framework",
     "canonical_torch_device",
     "canonical_type",
     "checked_framework",
+    "checked_modules",
+    "meant_by",
+    "meant_framework",
     "near_types",
     "spelled",
     "type_named",
+    "types_meant_by_vendor",
     "types_of_class",
     "why_unknown",
 ]

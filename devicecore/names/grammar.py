@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import InvalidDeviceNameError
-from devicecore.names.types import FIXED_TYPES, canonical_type
-from devicecore.names.words import known_type, near_types, why_unknown
+from devicecore.names.types import FIXED_TYPES, canonical_type, known_type
+from devicecore.names.words import near_types, why_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

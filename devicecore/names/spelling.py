@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from devicecore.errors import InvalidDeviceNameError
 from devicecore.names.device_name import DeviceName
+from devicecore.names.framework_objects import name_of_object
 from devicecore.names.grammar import WORD
-from devicecore.names.words import VENDOR_TYPES, known_type, near_types, why_unknown
+from devicecore.names.types import known_type
+from devicecore.names.words import VENDOR_TYPES, near_types, why_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,18 +18,23 @@ if TYPE_CHECKING:
 _SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
 
 
-def spelled(text: str, types: Iterable[str]) -> DeviceName:
-    """Return the name that *text* writes, where it may also name one of *types* in any case.
+def spelled(given: object, types: Iterable[str]) -> DeviceName:
+    """Return the name that *given* means, where it may also name one of *types* in any case.
 
     Args:
-        text: Such as ``"acme:1"``, or anything that `DeviceName.parse` takes.
+        given: A text such as ``"acme:1"``, or anything that `DeviceName.parse` takes; a
+            `DeviceName`; the index of a GPU; the object that a framework has for a device, such as
+            a ``torch.device``.
         types: The types that are known here, beside those that every devicecore knows.
 
     Raises:
-        InvalidDeviceNameError: It writes no name.
+        InvalidDeviceNameError: It means no device.
     """
-    if not isinstance(text, str):
-        raise InvalidDeviceNameError(repr(text), 0, "a name is a str")
+    text = meant_by(given)
+    if isinstance(text, DeviceName):
+        return text
+    if text is None:
+        raise InvalidDeviceNameError(repr(given), 0, "a name is a str")
     if found := _SHORT.fullmatch(text):
         folded = found[1].casefold()
         for known in types:
@@ -35,6 +42,19 @@ def spelled(text: str, types: Iterable[str]) -> DeviceName:
                 index = None if found[2] is None else int(found[2])
                 return DeviceName(device_type=known, index=index)
     return DeviceName.parse(text)
+
+
+def meant_by(given: object) -> str | DeviceName | None:
+    """Return the text or the name by which *given* means a device; None if it means none.
+
+    Raises:
+        InvalidDeviceNameError: It is the place of no device, or an index below 0.
+    """
+    if isinstance(given, str | DeviceName):
+        return given
+    if isinstance(given, int) and not isinstance(given, bool):
+        return DeviceName(device_type="GPU", index=given)
+    return name_of_object(given)
 
 
 def type_named(text: str, types: Iterable[str]) -> str:

@@ -41,7 +41,39 @@ PROVIDER_TYPES: Final[Mapping[str, str]] = MappingProxyType(
 FIXED_TYPES: Final = DEVICE_CLASSES | DEVICE_TYPES | TYPES_TO_COME.keys()
 
 
+PROVIDER_SUFFIX = "executionprovider"
+
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{provider.casefold(): found for provider, found in PROVIDER_TYPES.items()},
+        **{
+            provider.casefold()[: -len(PROVIDER_SUFFIX)]: found
+            for provider, found in PROVIDER_TYPES.items()
+        },
+        "directml": "DML",
+        "trt": "TENSORRT",
+        "hip": "ROCM",
+    }
+)
+"""Folded words that mean one type."""
+
+
+def known_type(word: str) -> str | None:
+    """Return the type or class that devicecore knows by *word*, in any case, or None.
+
+    Examples:
+        >>> known_type("cuda"), known_type("DmlExecutionProvider"), known_type("DirectML")
+        ('CUDA', 'DML', 'DML')
+    """
+    upper = word.upper()
+    return upper if upper in FIXED_TYPES else ALIASES.get(word.casefold())
+
+
 def canonical_type(text: str) -> str:
-    """Return *text* in upper case if it is one of ours in any case, else as it is."""
-    upper = text.upper()
-    return upper if upper in FIXED_TYPES else text
+    """Return the type or class of ours that *text* names in any case, else *text* as it is.
+
+    Examples:
+        >>> canonical_type("cuda"), canonical_type("MIGraphX"), canonical_type("Acme")
+        ('CUDA', 'ROCM', 'Acme')
+    """
+    return known_type(text) or text

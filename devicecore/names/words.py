@@ -7,26 +7,18 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from devicecore.names.types import DEVICE_TYPES, FIXED_TYPES, PROVIDER_TYPES, TYPES_TO_COME
+from devicecore.names.types import (
+    ALIASES,
+    DEVICE_TYPES,
+    FIXED_TYPES,
+    PROVIDER_SUFFIX,
+    PROVIDER_TYPES,
+    TYPES_TO_COME,
+    known_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-_SUFFIX = "executionprovider"
-
-_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{provider.casefold(): found for provider, found in PROVIDER_TYPES.items()},
-        **{
-            provider.casefold()[: -len(_SUFFIX)]: found
-            for provider, found in PROVIDER_TYPES.items()
-        },
-        "directml": "DML",
-        "trt": "TENSORRT",
-        "hip": "ROCM",
-    }
-)
-"""Folded words that mean one type."""
 
 VENDOR_TYPES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -50,15 +42,9 @@ _FRAMEWORKS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def known_type(word: str) -> str | None:
-    """Return the type or class that devicecore knows by *word*, in any case, or None.
-
-    Examples:
-        >>> known_type("cuda"), known_type("DmlExecutionProvider"), known_type("DirectML")
-        ('CUDA', 'DML', 'DML')
-    """
-    upper = word.upper()
-    return upper if upper in FIXED_TYPES else _ALIASES.get(word.casefold())
+def types_meant_by_vendor(word: str) -> tuple[str, ...]:
+    """Return the types for the hardware of a maker or of its product; none for other words."""
+    return VENDOR_TYPES.get(word.casefold(), ())
 
 
 def why_unknown(word: str) -> str:
@@ -73,7 +59,7 @@ def why_unknown(word: str) -> str:
         return f"{word!r} is a vendor's word; the {plural} {' and '.join(types)}"
     if (known := known_type(word)) is not None and known in TYPES_TO_COME:
         return f"devicecore knows {TYPES_TO_COME[known]}, but has no factory for it"
-    if word.casefold().endswith(_SUFFIX):
+    if word.casefold().endswith(PROVIDER_SUFFIX):
         return f"{word!r} is no known provider; there are {', '.join(PROVIDER_TYPES)}"
     return ""
 
@@ -92,7 +78,11 @@ def near_types(word: str, types: Iterable[str] = ()) -> tuple[str, ...]:
     folded = re.sub(r"_?(execution\w*|provider)$", "", word.casefold())
     words = {
         **{vendor: found for vendor, found in VENDOR_TYPES.items() if len(vendor) > len("amd")},
-        **{alias: (found,) for alias, found in _ALIASES.items() if not alias.endswith(_SUFFIX)},
+        **{
+            alias: (found,)
+            for alias, found in ALIASES.items()
+            if not alias.endswith(PROVIDER_SUFFIX)
+        },
         **{known.casefold(): (known,) for known in (*FIXED_TYPES, *types)},
     }
     if folded in VENDOR_TYPES:
@@ -111,6 +101,43 @@ def types_of_class(device_class: str) -> tuple[str, ...]:
 _OF_NO_GPU = frozenset({"CPU", "COREML", "OPENVINO"})
 
 
+FRAMEWORKS: Final = frozenset(_FRAMEWORKS.values())
+"""What a device can be live for."""
+
+_MODULES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "cupy": "cupy",
+        "jax": "jax",
+        "paddle": "paddle",
+        "paddlepaddle": "paddle",
+        "pytorch": "torch",
+        "tensorflow": "tensorflow",
+        "tf": "tensorflow",
+        "torch": "torch",
+    }
+)
+
+
+def checked_modules(words: Iterable[str]) -> frozenset[str]:
+    """Return the frameworks with a default device that *words* name in any case.
+
+    Examples:
+        >>> sorted(checked_modules(["PyTorch", "JAX", "tf"]))
+        ['jax', 'tensorflow', 'torch']
+
+    Raises:
+        ValueError: One names none; says which is near.
+    """
+    given = [str(word) for word in words]
+    if unknown := sorted({word for word in given if word.casefold() not in _MODULES}):
+        near = get_close_matches(unknown[0].casefold(), _MODULES, n=1)
+        hint = f"; did you mean {_MODULES[near[0]]!r}?" if near else ""
+        known = ", ".join(sorted(set(_MODULES.values())))
+        msg = f"no framework is called {', '.join(unknown)}; there are {known}{hint}"
+        raise ValueError(msg)
+    return frozenset(_MODULES[word.casefold()] for word in given)
+
+
 def canonical_framework(text: str) -> str:
     """Return the framework that *text* names in any case, or *text* where nobody knows it.
 
@@ -119,6 +146,24 @@ def canonical_framework(text: str) -> str:
         ('torch', 'onnx', 'jax')
     """
     return _FRAMEWORKS.get(str(text).casefold(), text)
+
+
+def meant_framework(text: str | None) -> str | None:
+    """Return the framework that *text* names; None and what is no misspelt one as they are.
+
+    Examples:
+        >>> meant_framework("ORT"), meant_framework("jax"), meant_framework(None)
+        ('onnx', 'jax', None)
+
+    Raises:
+        ValueError: It is one of ours, misspelt; says which.
+    """
+    if not text:
+        return None
+    found = canonical_framework(text)
+    if found in FRAMEWORKS or not get_close_matches(str(text).casefold(), _FRAMEWORKS, n=1):
+        return found
+    return checked_framework(text)
 
 
 def checked_framework(text: str, what: str = "framework") -> str:
@@ -132,7 +177,7 @@ def checked_framework(text: str, what: str = "framework") -> str:
         ValueError: It names none; says which is near.
     """
     found = canonical_framework(text)
-    if found not in ("onnx", "torch"):
+    if found not in FRAMEWORKS:
         near = get_close_matches(str(text).casefold(), _FRAMEWORKS, n=1)
         hint = f"; did you mean {_FRAMEWORKS[near[0]]!r}?" if near else ""
         msg = f"the {what} is {text!r}; there are 'onnx' and 'torch'{hint}"

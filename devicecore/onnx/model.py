@@ -29,11 +29,13 @@ from devicecore.onnx.session_stream import stream_for
 from devicecore.ort import open_session
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
+from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
     from devicecore.device import Device
+    from devicecore.names import DeviceName
     from devicecore.onnx.binding import Call
     from devicecore.onnx.declared import Declared, ValueInfo
     from devicecore.ort import CachePolicy, OpenedSession, Precision, SessionSpec
@@ -201,17 +203,22 @@ class OnnxModel:
         """Return why *device* cannot run models, or an empty string."""
         return "" if device.session else "ONNX Runtime has no provider for it"
 
-    def session(self, device: Device) -> OpenedSession:
+    def session(self, device: str | DeviceName | Device | Any) -> OpenedSession:
         """Return the session that runs this model on *device*, opened if it is not yet.
 
+        Args:
+            device: The device, its name, or what else `devicecore.device_scope` takes.
+
         Raises:
+            InvalidDeviceNameError: *device* is no device name.
+            UnknownDeviceError: There is no such device.
             ModelError: The model is at fault.
             NotLiveError: The device has no provider, or it does not work.
             OutOfMemoryError: The device has too little memory.
             EngineCacheError: The folder for engines cannot be used; see *cache*.
             MissingDependencyError: ONNX Runtime is not installed.
         """
-        return self._on(device).session
+        return self._on(default_runtime().device(device, "onnx")).session
 
     def close(self) -> None:
         """Let go of its sessions in this process; the next call opens one again.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def session_options(
-    device: str | DeviceName | Device,
+    device: str | DeviceName | Device | Any,
     *,
     precision: Precision = "f32",
     threads: int | None = None,
@@ -41,7 +41,7 @@ def session_options(
     ``providers=`` does not.
 
     Args:
-        device: The device, or its name.
+        device: The device, its name, or what else `devicecore.device_scope` takes.
         precision: See `OnnxModel`.
         threads: See `OnnxModel`.
         session_options: See `OnnxModel`.

@@ -92,6 +92,8 @@ def resolve(
     wanted: Any = request
     if not isinstance(wanted, str | DeviceName | Device):
         wanted = read(wanted)
+    elif isinstance(wanted, str) and wanted.casefold() == AUTO:
+        wanted = AUTO
     found = _resolved(runtime or default_runtime(), wanted, framework, policy)
     skipped = listed({each.name: f"{each.state}, {each.reason}" for each in found.rejected})
     asked = policy or wanted

@@ -6,9 +6,10 @@ one; a fallback is in the ledger.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import DeviceCoreError, EngineCacheError, NotLiveError
+from devicecore.device import Device
+from devicecore.errors import ConfigurationError, DeviceCoreError, EngineCacheError, NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.names import checked_framework
 from devicecore.ort.creation import thread_limit
@@ -22,7 +23,6 @@ from devicecore.runtime import default_runtime
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from devicecore.device import Device
     from devicecore.names import DeviceName
     from devicecore.runtime import Runtime
 
@@ -81,7 +81,7 @@ def resolve_device(
 
 
 def get_providers(
-    device: str | DeviceName | Device | None = None,
+    device: str | DeviceName | Device | Any | None = None,
     *,
     model: bytes | str | Path | None = None,
     strict: bool = False,
@@ -90,7 +90,8 @@ def get_providers(
     """Return what to pass as ``providers=`` to ONNX Runtime's ``InferenceSession``.
 
     Args:
-        device: Whose provider; None for the best live device.
+        device: Whose provider, by name, `Device` or what else `device_scope` takes; None for the
+            best live device.
         model: The file, or the bytes, that the session will open. TensorRT, CoreML and OpenVINO
             then keep what they compile in a folder of its own in devicecore's cache; without it
             nothing is kept, since engines of several models in one folder give wrong results.
@@ -109,7 +110,7 @@ def get_providers(
     """
     source = runtime or default_runtime()
     wanted = AUTO if device is None else device
-    if isinstance(wanted, str) and wanted != AUTO:
+    if not isinstance(wanted, Device) and str(wanted).casefold() != AUTO:
         source.parsed(wanted)  # a name that is none is an error, strict or not
     try:
         found = resolve(wanted, framework=_ONNX, runtime=source).device
@@ -124,7 +125,7 @@ def get_providers(
                 "use devicecore.onnx.session_options(device), or devicecore.onnx.OnnxModel",
             )
     except DeviceCoreError as error:
-        if strict:
+        if strict or isinstance(error, ConfigurationError):
             raise
         default_ledger().record("get_providers", str(wanted), CPU_PROVIDER, str(error))
         return [CPU_PROVIDER]
@@ -161,6 +162,8 @@ def _accelerator(backend: str, source: Runtime) -> Device | None:
     for device_type in automatic_types(source):
         try:
             source.fill(device_type, asked)
+        except ConfigurationError:
+            raise
         except DeviceCoreError:
             continue
         for device in source.manager.devices_by_type(device_type):
@@ -172,6 +175,8 @@ def _accelerator(backend: str, source: Runtime) -> Device | None:
 def _is_live(device_type: str, backend: str, source: Runtime) -> bool:
     try:
         source.registry.get_factory(device_type, backend)
+    except ConfigurationError:
+        raise
     except DeviceCoreError:
         return False
     return True

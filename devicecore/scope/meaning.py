@@ -15,7 +15,7 @@ from devicecore.errors import (
     NotLiveError,
     UnknownDeviceError,
 )
-from devicecore.names import DEVICE_CLASSES, DEVICE_TYPES, DeviceName
+from devicecore.names import DEVICE_CLASSES, DEVICE_TYPES, DeviceName, meant_by
 from devicecore.runtime import default_runtime
 from devicecore.scope.chain import open_around
 
@@ -36,8 +36,8 @@ def read(given: Any) -> DeviceName | Device:
     """Return what *given* means as far as that can be said without looking for it.
 
     Args:
-        given: A name, a `DeviceName`, a `Device`, the index of a GPU, or torch's, JAX's or
-            Paddle's object for a device.
+        given: A name, a `DeviceName`, a `Device`, the index of a GPU, or the object that torch,
+            JAX, TensorFlow, Paddle or CuPy have for a device.
 
     Raises:
         InvalidDeviceNameError: It writes no device name.
@@ -45,22 +45,16 @@ def read(given: Any) -> DeviceName | Device:
     """
     if isinstance(given, Device):
         return given
-    if isinstance(given, str | DeviceName):
-        name = _read_name(given)
-        if name.device_type is None:
-            raise InvalidDeviceNameError(str(given), 0, "a scope needs a type of device")
-        return name
-    if isinstance(given, int) and not isinstance(given, bool):
-        return DeviceName(device_type="GPU", index=given)
-    home = type(given).__module__.partition(".")[0]
-    if home == "torch" and type(given).__name__ == "device":
-        return _read_name(str(given))
-    if home in {"jax", "jaxlib"} and hasattr(given, "platform"):
-        return _read_jax(given)
-    if home == "paddle" and type(given).__name__.endswith("Place"):
-        return _read_place(str(given))
-    msg = f"{given!r} is no device; give a name such as 'cuda:1', an index, or a Device"
-    raise TypeError(msg)
+    meant = meant_by(given)
+    if meant is None:
+        msg = f"{given!r} is no device; give a name such as 'cuda:1', an index, or a Device"
+        raise TypeError(msg)
+    name = _read_name(meant)
+    if name.device_type is None:
+        raise InvalidDeviceNameError(str(given), 0, "a scope needs a type of device")
+    if name.job is not None and not isinstance(given, str | DeviceName):
+        return Device(name, device_class="GPU", is_local=False)  # JAX's, of another process
+    return name
 
 
 @lru_cache(256)
@@ -83,27 +77,6 @@ def _spelled(name: DeviceName) -> DeviceName:
     types = default_runtime().registry.known_types
     known = next((each for each in types if each.casefold() == folded), name.device_type)
     return evolve(name, device_type=known)
-
-
-def _read_jax(given: Any) -> DeviceName | Device:
-    version = str(getattr(given.client, "platform_version", ""))
-    gpu = "ROCM" if "rocm" in version.lower() else "CUDA"
-    kind = gpu if given.platform in {"gpu", "cuda", "rocm"} else given.platform
-    if given.process_index != given.client.process_index():
-        name = DeviceName("worker", 0, given.process_index, kind, given.id)
-        return Device(name, device_class="GPU", is_local=False)
-    return DeviceName(device_type=kind, index=given.client.local_devices().index(given))
-
-
-def _read_place(text: str) -> DeviceName:
-    """Return the name of a Paddle place, which prints as ``Place(gpu:0)``."""
-    kind, _, index = text.removeprefix("Place(").removesuffix(")").partition(":")
-    if kind in {"gpu_pinned", "cpu"}:
-        return DeviceName(device_type="CPU")
-    if not index.isdecimal():
-        raise InvalidDeviceNameError(text, 0, "it is the place of no device")
-    device_type = "CUDA" if kind == "gpu" else kind
-    return _read_name(f"{device_type}:{index}")
 
 
 def find(

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from devicecore.device import Device
 from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
 from devicecore.ledger import default_ledger
+from devicecore.names import checked_modules
 from devicecore.scope import chain
 from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, entered_so_far, here, innermost
 from devicecore.scope.decorating import Decorator
 from devicecore.scope.finding import Found, is_still_true, look
 from devicecore.scope.imports import watch_imports
 from devicecore.scope.interrupts import always_left
-from devicecore.scope.loaded import FRAMEWORKS, Placement, adapters, apply, catch_up, placement
+from devicecore.scope.loaded import Placement, adapters, apply, catch_up, placement
 from devicecore.scope.meaning import read
 from devicecore.scope.stepping import Ends, Step
 
@@ -44,11 +45,13 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
 
     Args:
         device: The name of a device, a `Device`, a `DeviceName`, the index of a GPU, or the object
-            that torch, JAX or Paddle have for a device. Without an index it is the device of that
-            type in a scope around, else the one that its framework has made current, else 0.
+            that torch, JAX, TensorFlow, Paddle or CuPy have for a device. Without an index it is
+            the device of that type in a scope around, else the one that its framework has made
+            current, else 0.
         frameworks: Whose default device follows: any of ``"torch"``, ``"jax"``, ``"tensorflow"``,
-            ``"paddle"`` and ``"cupy"``; None for all. One that is named here has to be able to use
-            the device; any other one that cannot keeps its default, and the ledger says so.
+            ``"paddle"`` and ``"cupy"``, in any case; None for all. One that is named here has to be
+            able to use the device; any other one that cannot keeps its default, and the ledger says
+            so.
         fallback: What to take where *device* does not work, which the ledger then says; None to
             raise.
         strict: Raise, instead of warning once, where a ``with`` block is held across an ``await``
@@ -286,11 +289,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
 def _names(frameworks: str | Iterable[str] | None) -> frozenset[str] | None:
     if frameworks is None:
         return None
-    names = frozenset([frameworks] if isinstance(frameworks, str) else frameworks)
-    if unknown := names - FRAMEWORKS:
-        msg = f"no framework is called {', '.join(sorted(map(str, unknown)))}; there are "
-        raise ValueError(msg + ", ".join(sorted(FRAMEWORKS)))
-    return names
+    return checked_modules([frameworks] if isinstance(frameworks, str) else frameworks)
 
 
 def _made(

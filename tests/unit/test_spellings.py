@@ -15,12 +15,22 @@ from devicecore import (
     DeviceName,
     DeviceOptions,
     FactoryRegistry,
+    Kernel,
+    cv,
+    get_kernel,
+    get_providers,
     is_gpu_available,
     resolve,
     resolve_device,
+    torch_available,
 )
 from devicecore.cli import main
-from devicecore.errors import InvalidDeviceNameError, UnknownDeviceError
+from devicecore.errors import (
+    ConfigurationError,
+    InvalidDeviceNameError,
+    NotLiveError,
+    UnknownDeviceError,
+)
 from devicecore.runtime import Runtime
 from devicecore.testing import FakeFactory
 
@@ -30,27 +40,23 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("cache_dir")
 
 
-class Host(FakeFactory):
-    device_type = "CPU"
-    device_class = "CPU"
-    frameworks = ("torch", "onnx")
-
-
-class Cuda(FakeFactory):
-    device_type = "CUDA"
-    device_class = "GPU"
-    frameworks = ("torch", "onnx")
-    priority = 200
-    count = 2
-
-
-class Acme(FakeFactory):
-    device_type = "Acme"
-    device_class = "NPU"
-
-
 @pytest.fixture
 def registry() -> FactoryRegistry:
+    class Host(FakeFactory):  # local ones, which no child process can import to probe
+        device_type = "CPU"
+        device_class = "CPU"
+        frameworks = ("torch", "onnx")
+
+    class Cuda(FakeFactory):
+        device_type = "CUDA"
+        frameworks = ("torch", "onnx")
+        priority = 200
+        count = 2
+
+    class Acme(FakeFactory):
+        device_type = "Acme"
+        device_class = "NPU"
+
     made = FactoryRegistry()
     made.register_class("CPU", Host, 60)
     made.register_class("CUDA", Cuda, 200)
@@ -209,3 +215,134 @@ def test_the_doctor_says_what_is_near(
 ) -> None:
     assert main(["doctor", word]) != 0
     assert near in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("acme", ["Acme", "CUDA", "CPU"]),
+        ("CPUExecutionProvider, Acme", ["CPU", "Acme", "CUDA"]),
+        ("gpu", ["CUDA", "Acme", "CPU"]),
+        ("NVIDIA", ["CUDA", "Acme", "CPU"]),
+        ("dml,Radeon,trt,cpu", ["CPU", "Acme", "CUDA"]),
+        (" CudaExecutionProvider ,, npu", ["CUDA", "Acme", "CPU"]),
+    ],
+)
+def test_preferred_types_are_words_too(
+    registry: FactoryRegistry, words: str, first: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEVICECORE_PREFER", words)
+    assert list(registry.device_types) == first
+
+
+@pytest.mark.parametrize("words", ["nvidia", "gpu", "CUDAExecutionProvider", "webgpu, Cuda"])
+def test_types_that_are_left_out_are_words_too(
+    registry: FactoryRegistry, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEVICECORE_EXCLUDE", words)
+    with pytest.raises(NotLiveError, match="DEVICECORE_EXCLUDE leaves it out"):
+        registry.get_factory("cuda")
+    assert registry.get_factory("acme").device_type == "Acme"
+
+
+@pytest.mark.parametrize("variable", ["DEVICECORE_PREFER", "DEVICECORE_EXCLUDE"])
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("cudaa", "'CUDA'"),
+        ("acmee", "'Acme'"),
+        ("cuda:1", "'CUDA'"),
+        ("x y", "none"),
+        ("7", "none"),
+    ],
+)
+def test_a_wrong_word_in_a_variable_is_one_error(
+    registry: FactoryRegistry,
+    variable: str,
+    word: str,
+    near: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(variable, f"cuda, {word}")
+    runtime = Runtime(registry)
+    for ask in (
+        lambda: resolve(runtime=runtime),
+        lambda: resolve_device(True, runtime=runtime),
+        lambda: is_gpu_available(runtime=runtime),
+        lambda: get_providers(runtime=runtime),
+        lambda: torch_available(runtime=runtime),
+        lambda: DeviceMgr.create(registry=registry),
+        registry.explain,
+    ):
+        with pytest.raises(ConfigurationError, match=variable) as caught:
+            ask()
+        assert near in str(caught.value)
+
+
+def test_the_cpu_is_never_left_out(
+    registry: FactoryRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEVICECORE_EXCLUDE", "CPUExecutionProvider")
+    with pytest.raises(ConfigurationError, match="but the CPU"):
+        registry.get_factory("cpu")
+
+
+@pytest.mark.parametrize("key", ["cuda", "Cuda", "CUDAExecutionProvider", "gpu", "GPU"])
+def test_options_count_by_any_word(registry: FactoryRegistry, key: str) -> None:
+    for options in (DeviceOptions(device_count={key: 1}), DeviceOptions(visible={key: (1,)})):
+        made = DeviceMgr.create(options, registry)
+        assert made.num_device_type("CUDA") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("cuda:0", r"visible=\{'CUDA': \(0,\)\}"),
+        ("NVIDIA", "the types for it are CUDA and TENSORRT"),
+        ("dml", "DirectML"),
+        ("acmee", "may mean 'Acme'"),
+        ("???", "is no type here"),
+    ],
+)
+def test_options_for_no_type_are_one_error(registry: FactoryRegistry, key: str, said: str) -> None:
+    for options in (DeviceOptions(device_count={key: 1}), DeviceOptions(visible={key: (1,)})):
+        with pytest.raises(UnknownDeviceError, match=said):
+            DeviceMgr.create(options, registry)
+
+
+def test_kernels_are_for_types_and_classes_in_any_case(registry: FactoryRegistry) -> None:
+    manager = DeviceMgr.create(registry=registry)
+    cuda, acme = manager.lookup_device("cuda:0"), manager.lookup_device("acme")
+    for word, fits in [
+        ("Cuda", cuda),
+        ("CUDAExecutionProvider", cuda),
+        ("gpu", cuda),
+        ("ACME", acme),
+    ]:
+        made = Kernel("x.y", print, device_type=word)
+        assert [made.why_not_on(each) == "" for each in (cuda, acme)] == [
+            fits is cuda,
+            fits is acme,
+        ]
+    name: Any = "cuda"
+    with pytest.raises(TypeError, match="'cuda' is no Device"):
+        get_kernel("x.y", name)
+
+
+@pytest.mark.parametrize(
+    ("given", "label"), [("Torch", "torch"), ("PyTorch", "torch"), ("opencv", "native")]
+)
+def test_labels_of_cv_are_words_too(given: Any, label: str) -> None:
+    from devicecore.cv.policy import current_policy
+
+    with cv.using(given):
+        assert current_policy().label == label
+
+
+def test_a_misspelt_label_of_cv() -> None:
+    wrong: Any = "trition"
+    with pytest.raises(ValueError, match="did you mean 'triton'"), cv.using(wrong):
+        pass
+    wrong = "exakt"
+    with pytest.raises(ValueError, match="did you mean 'exact'"), cv.accept(wrong):
+        pass

@@ -48,7 +48,8 @@ class DeviceLoader:
     Args:
         dataset: The program's own, indexed or iterable.
         plan: An `OptimizationPlan`, or what its ``load`` takes: a file, or a mapping.
-        device: Where it is computed; None for the one that the plan names.
+        device: Where it is computed, as `devicecore.device_scope` takes it; None for the one that
+            the plan names.
         registry: How functions are computed; None for `default_strategies`.
         strict: Whether an error takes the place of the host's answer.
         verify: Of how many batches one is also computed by the original functions; 0 for none.
@@ -86,7 +87,7 @@ class DeviceLoader:
         dataset: Any,
         plan: OptimizationPlan | str | os.PathLike[str] | Mapping[str, Any],
         *,
-        device: str | Device | None = None,
+        device: str | Device | Any | None = None,
         registry: StrategyRegistry | None = None,
         strict: bool = False,
         verify: int = 0,
@@ -101,7 +102,8 @@ class DeviceLoader:
             plan if isinstance(plan, OptimizationPlan) else OptimizationPlan.load(plan)
         )
         self.dataset: Any = dataset
-        self.device: Device = resolve(device or _named(self.plan), framework="torch").device
+        asked = _named(self.plan) if device is None else device
+        self.device: Device = resolve(asked, framework="torch").device
         self._is_strict = strict
         self._collate_fn = collate_fn
         self._batches = Batches(self.device, self.plan, is_strict=strict, verify=verify)
