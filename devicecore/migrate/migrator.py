@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import sys
 import threading
@@ -20,6 +19,7 @@ from devicecore.migrate.homes import at_home, function_of
 from devicecore.migrate.importing import Watch
 from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.judging import keeps
+from devicecore.migrate.kernel_context import InsideKernels
 from devicecore.migrate.keys import ANY_NUMBER, Keys
 from devicecore.migrate.lazy import consumers
 from devicecore.migrate.lazy.current import by_host
@@ -34,7 +34,7 @@ from devicecore.migrate.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.ufuncs import as_its_kind
 from devicecore.migrate.unmatched import doubts, unmatched
 from devicecore.migrate.workers import WorkerTallies
-from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
+from devicecore.migrate.wrapper import UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class PipelineMigrator(UsedInBlocks):
         >>> import cv2, numpy as np
         >>> from devicecore.migrate import PipelineMigrator
         >>> plan = {"cv2.resize": {"device": "cpu", "kernel": "torch"}}
-        >>> with PipelineMigrator(plan):
+        >>> with PipelineMigrator(plan) as migrator:
         ...     small = cv2.resize(np.zeros((8, 8), np.uint8), (4, 4))
-        >>> small.shape
-        (4, 4)
+        >>> [(row.path, row.migrated) for row in migrator.report().rows]
+        [('cv2:resize', 1)]
     """
 
     _is_told_of_main = False  # by nobody: its names are there, or looked for by `refresh`
@@ -100,8 +100,7 @@ class PipelineMigrator(UsedInBlocks):
         self._records = self._has_recorded_frames()
         self._allowed = tuple(allow_imports)
         self._tracker = SparseContextTracker()
-        inside_kernels = functools.partial(self._tracker.inside, KERNEL)
-        self._care = Care(strict, verify, keeps, Guard(), inside_kernels)
+        self._care = Care(strict, verify, keeps, Guard(), InsideKernels)
         self._wrapper = UniversalWrapper(
             self._tracker, self._decide, by_host if self._records else None
         )

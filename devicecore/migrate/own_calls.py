@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 # Kept here: a plan may name this function, too.
@@ -15,22 +16,27 @@ if TYPE_CHECKING:
 
 _PACKAGES: Final = sys.stdlib_module_names | {"PIL", "cv2", "numpy", "torch"}
 
+# By files, and not by names: an example in a docstring runs with the names of its module, and yet
+# is a program. In a frozen program files have names of their own, and so has this one.
+_FOLDER: Final = os.path.join(os.path.dirname(os.path.dirname(frame_at(0).f_code.co_filename)), "")  # noqa: PTH118, PTH120 - a text is wanted
+
 # They call functions in the name of the program, perhaps the wrappers of another migrator.
 _CALL_FOR_PROGRAMS: Final = frozenset(
-    {
-        "devicecore.cli.program",
-        "devicecore.migrate.blocks",
-        "devicecore.migrate.chains",
-        "devicecore.migrate.lazy.current",
-        "devicecore.migrate.lazy.device_array",
-        "devicecore.migrate.lazy.drawing",
-        "devicecore.migrate.lifted.lifting",
-        "devicecore.migrate.site",
-        "devicecore.migrate.strategies.modules",
-        "devicecore.migrate.strategy",
-        "devicecore.migrate.wrapper",
-        "devicecore.scope.decorating",
-    }
+    _FOLDER + name.replace("/", os.sep) + ".py"
+    for name in (
+        "cli/program",
+        "migrate/blocks",
+        "migrate/chains",
+        "migrate/lazy/current",
+        "migrate/lazy/device_array",
+        "migrate/lazy/drawing",
+        "migrate/lifted/lifting",
+        "migrate/site",
+        "migrate/strategies/modules",
+        "migrate/strategy",
+        "migrate/wrapper",
+        "scope/decorating",
+    )
 )
 
 __all__ = ["frame_at", "is_of_ours", "may_be_ours"]
@@ -51,7 +57,5 @@ def is_of_ours(caller: FrameType) -> bool:
     Args:
         caller: The frame that calls.
     """
-    name = caller.f_globals.get("__name__")
-    if type(name) is not str or not name.startswith("devicecore."):
-        return False
-    return name not in _CALL_FOR_PROGRAMS
+    name = caller.f_code.co_filename
+    return name.startswith(_FOLDER) and name not in _CALL_FOR_PROGRAMS

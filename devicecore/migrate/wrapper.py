@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from devicecore.migrate.kernel_context import InsideKernels, is_inside_kernels
 from devicecore.migrate.own_calls import frame_at, is_of_ours, may_be_ours
 from devicecore.migrate.tracker import UNSET
 
@@ -18,16 +19,14 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
-KERNEL: Final = ("<kernel>",)
-"""The frame of what runs for a migrated call; nothing inside of it is migrated."""
-
 
 class UniversalWrapper:
     """Makes the wrappers of functions that a plan names.
 
     What becomes of a call is decided once for each path, and kept at its node: a call that the plan
     is not for costs little more than finding that. Calls that devicecore makes for itself, such as
-    of ``numpy.array``, are not the program's: they go to the original.
+    of ``numpy.array``, are not the program's: they go to the original. So do those that are made
+    inside of its kernels.
 
     Args:
         tracker: Knows the path of a call.
@@ -57,7 +56,11 @@ class UniversalWrapper:
                     return below.target(*args, **kwargs)
                 node = at(frame)
                 site = node.decision
-                if site is not None and not (is_used_here and is_of_ours(frame_at(1))):
+                if (
+                    site is not None
+                    and not is_inside_kernels()
+                    and not (is_used_here and is_of_ours(frame_at(1)))
+                ):
                     if site is UNSET:
                         site = decided(node)
                     if site is not None:
@@ -97,7 +100,11 @@ class UniversalWrapper:
                 return tracked(below, frame)
 
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if not below.active or (is_used_here and is_of_ours(frame_at(1))):
+                if (
+                    not below.active
+                    or is_inside_kernels()
+                    or (is_used_here and is_of_ours(frame_at(1)))
+                ):
                     return below.target(*args, **kwargs)
                 with inside(frame) as node:
                     site = node.decision
@@ -113,11 +120,8 @@ class UniversalWrapper:
 
     def _decided(self, node: Node) -> Site | None:
         # Two threads may decide at once: both find the same, and one of them is kept.
-        if KERNEL in node.path:
-            node.decision = None
-        else:
-            with self._tracker.inside(KERNEL):  # what it asks may call the same function
-                node.decision = self._decide(node)
+        with InsideKernels():  # what it asks may call the same function
+            node.decision = self._decide(node)
         return node.decision  # type: ignore[no-any-return]
 
 

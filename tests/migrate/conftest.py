@@ -10,6 +10,7 @@ import pytest
 
 from devicecore.migrate.chains import CHAINS
 from devicecore.migrate.originals import ORIGINALS
+from devicecore.scope.imports import watch_imports
 from tests.migrate.patching import SOURCE
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def made(write: Callable[..., None]) -> Any:
 def no_trace() -> Iterator[None]:
     """Fail if a test leaves anything patched."""
     cv2 = importlib.import_module("cv2")
+    watch_imports()  # stays for ever once a scope was entered, as some calls do
     finders, names = list(sys.meta_path), list(vars(cv2).items())
     yield
     assert CHAINS._all == []

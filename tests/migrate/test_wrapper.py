@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devicecore.migrate.injector import PatchInjector
+from devicecore.migrate.kernel_context import InsideKernels
 from devicecore.migrate.tracker import UNSET, SparseContextTracker
-from devicecore.migrate.wrapper import KERNEL, UniversalWrapper
+from devicecore.migrate.wrapper import UniversalWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +104,7 @@ def test_frames_are_left_when_something_is_raised(patched: Patched) -> None:
 def test_nothing_inside_of_a_kernel_is_migrated(patched: Patched) -> None:
     patched.sites["plain"] = Told(lambda *_: "migrated")
     patched.leaf(patched.made, "plain")
-    with patched.tracker.inside(KERNEL):
+    with InsideKernels():
         assert patched.made.plain(1) == 6
     assert patched.asked == []
     assert patched.made.plain(1) == "migrated"
