@@ -13,7 +13,7 @@ from devicecore.errors import PlanError
 from devicecore.errors.base import listing
 from devicecore.migrate.keys import ANY, WILDCARDS, Key
 from devicecore.migrate.looking import ABSENT, is_a, names_of, own, static
-from devicecore.migrate.replaceable import check_replaceable
+from devicecore.migrate.replaceable import check_is_function, check_replaceable
 from devicecore.migrate.spots import (
     MAIN,
     NotYetError,
@@ -148,12 +148,7 @@ class Finder:
         if is_a(spot.value, ModuleType):
             fix = f"write {spot}.{following}" if following.isidentifier() else ""
             raise PlanError("", f"'{spot}' is a module, which is no frame", fix)
-        if not (callable(spot.value) or is_a(spot.value, classmethod)):
-            is_computed = hasattr(type(spot.value), "__get__")  # a property, or one of its kind
-            fix = "name a function that it calls, or one that uses it" if is_computed else ""
-            raise PlanError(
-                "", f"'{spot}' is of type {type(spot.value).__name__}, no function", fix
-            )
+        check_is_function(spot)
         check_replaceable(spot)
         return Target(spot.module, spot.qualname)
 

@@ -18,6 +18,21 @@ _OURS: Final = ("devicecore", "devicecore_factories")
 _INSTEAD: Final = "name a function of the program that calls it"
 
 
+def check_is_function(spot: Spot) -> None:
+    """Check that something is a function, or an object that is called as one is.
+
+    Raises:
+        PlanError: It is none.
+    """
+    value = spot.value
+    if is_a(value, staticmethod) or is_a(value, classmethod):
+        value = value.__func__
+    if not callable(value) or is_a(value, type):
+        is_computed = hasattr(type(value), "__get__")  # a property, or one of its kind
+        fix = "name a function that it calls, or one that uses it" if is_computed else ""
+        raise PlanError("", f"'{spot}' is of type {type(value).__name__}, no function", fix)
+
+
 def check_replaceable(spot: Spot) -> None:
     """Check that a wrapper can stand in for a function.
 
