@@ -10,12 +10,24 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from devicecore import config
-from devicecore.errors import DeviceCoreError, ModelError, NotLiveError
+from devicecore.errors import (
+    DeviceCoreError,
+    FallbackForbiddenError,
+    ModelError,
+    NotLiveError,
+)
+from devicecore.ledger import default_ledger
 from devicecore.optional import require
 from devicecore.ort.assignment import RECORD_KEY, can_record
 from devicecore.ort.builds import lack_of
 from devicecore.ort.custom_operators import register_libraries
-from devicecore.ort.dialects import Precision, Preferences, in_between, provider_options
+from devicecore.ort.dialects import (
+    Precision,
+    Preferences,
+    in_between,
+    lost_precision,
+    provider_options,
+)
 from devicecore.ort.libraries import preload
 from devicecore.ort.log_capture import captured_log
 from devicecore.ort.package import OrtPackage, ort_package, provider_library
@@ -86,7 +98,7 @@ def create(recipe: Recipe) -> OpenedSession:
             _optimise_once(ort, options, recipe)
             _record_nodes(ort, options)
             session = _create(ort, recipe, options)
-        except (ModelError, NotLiveError):
+        except (ModelError, NotLiveError, FallbackForbiddenError):
             raise
         except Exception as error:  # its errors share no other base
             raise _explained(opening_error(error, name, spec, log), spec) from error
@@ -154,6 +166,7 @@ def _create(ort: Any, recipe: Recipe, options: Any) -> Any:
         add_provider(ort, options, spec, wanted)
         return ort.InferenceSession(recipe.model, options, enable_fallback=0)
     _prepare(ort, spec.provider)
+    _record_lost_precision(spec, wanted, {})
     providers = [
         (spec.provider, provider_options(spec, wanted, {})),
         *in_between(spec, wanted, ort.get_available_providers()),
@@ -171,14 +184,24 @@ def add_provider(ort: Any, options: Any, spec: SessionSpec, wanted: Preferences)
         if spec.library is not None:
             register(spec.library)
         device = native_device(spec.provider, spec.ep_device_index or 0)
-        chosen = provider_options(spec, wanted, dict(device.ep_metadata))
-        options.add_provider_for_devices([device], chosen)
-        return
-    _prepare(ort, spec.provider)
-    if spec.provider != CPU_PROVIDER:  # which is always there, as the last one
+        metadata = dict(device.ep_metadata)
+        _record_lost_precision(spec, wanted, metadata)
+        options.add_provider_for_devices([device], provider_options(spec, wanted, metadata))
+    else:
+        _prepare(ort, spec.provider)
+        if spec.provider == CPU_PROVIDER:  # which is always there, as the last one
+            return
+        _record_lost_precision(spec, wanted, {})
         options.add_provider(spec.provider, provider_options(spec, wanted, {}))
-        for provider, further in in_between(spec, wanted, ort.get_available_providers()):
-            options.add_provider(provider, further)
+    for provider, further in in_between(spec, wanted, ort.get_available_providers()):
+        options.add_provider(provider, further)
+
+
+def _record_lost_precision(
+    spec: SessionSpec, wanted: Preferences, metadata: Mapping[str, str]
+) -> None:
+    if reason := lost_precision(spec, wanted, metadata):
+        default_ledger().record("a session", "float32", "half precision", reason)
 
 
 def _prepare(ort: Any, provider: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
@@ -37,6 +38,7 @@ class Preferences:
 OPENVINO = "OpenVINOExecutionProvider"
 CUDA_PROVIDER = "CUDAExecutionProvider"
 _TENSORRT = "TensorrtExecutionProvider"
+_TENSORRT_RTX = "NvTensorRTRTXExecutionProvider"
 _COREML = "CoreMLExecutionProvider"
 
 
@@ -73,9 +75,7 @@ ENGINE_OPTIONS: dict[str, EngineOptions] = {
         is_slow=True,
         is_sealed=False,
     ),
-    "NvTensorRTRTXExecutionProvider": EngineOptions(
-        ("nv_runtime_cache_path",), is_slow=True, is_sealed=False
-    ),
+    _TENSORRT_RTX: EngineOptions(("nv_runtime_cache_path",), is_slow=True, is_sealed=False),
     _COREML: EngineOptions(("ModelCacheDirectory",), is_slow=True),
     OPENVINO: EngineOptions(("cache_dir",), is_sealed=False),
 }
@@ -108,9 +108,36 @@ def provider_options(
         # Its default, the exhaustive search, takes 2 to 7 times longer at each change of shape, for
         # kernels that are no faster (benchmarks/gpu/conv_search.py).
         options.setdefault("cudnn_conv_algo_search", "HEURISTIC")
-    if wanted.precision == "f32":
+    if wanted.precision == "f32" and _takes_float32(spec.provider, options.get("device_type", "")):
         options = _IN_FLOAT32.get(spec.provider, {}) | options
     return options
+
+
+def lost_precision(spec: SessionSpec, wanted: Preferences, metadata: Mapping[str, str]) -> str:
+    """Return why a session does not compute in float32 although that is wanted; empty if it does.
+
+    Args:
+        spec: How the session is opened.
+        wanted: What is asked for.
+        metadata: What the provider says of its device; empty for a provider without EpDevices.
+    """
+    device = metadata.get("ov_device") or spec.options.get("device_type", "")
+    if wanted.precision != "f32" or spec.provider != OPENVINO or not _has_npu(device):
+        return ""
+    return f"OpenVINO computes in half precision on {device}: an NPU has no float32"
+
+
+def _takes_float32(provider: str, device: str) -> bool:
+    """Return whether OpenVINO takes the option for a device; others always take theirs.
+
+    Its NPU refuses it, and so does a name such as ``CPU_FP32``, which says the precision already.
+    """
+    return provider != OPENVINO or not (_has_npu(device) or "_" in device)
+
+
+def _has_npu(device: str) -> bool:
+    """Return whether OpenVINO may run on an NPU under a name such as ``AUTO:NPU,CPU``."""
+    return any(part.strip().startswith("NPU") for part in re.split("[:,]", device.upper()))
 
 
 def in_between(
@@ -125,9 +152,11 @@ def in_between(
         wanted: What is asked for.
         available: The providers that this ONNX Runtime has.
     """
-    if spec.provider != _TENSORRT or CUDA_PROVIDER not in available:
+    if spec.provider not in {_TENSORRT, _TENSORRT_RTX} or CUDA_PROVIDER not in available:
         return []
     same = {key: spec.options[key] for key in _OF_THE_CARD if key in spec.options}
+    if spec.ep_device_index is not None:  # of a plug-in, which is told its card in no option
+        same.setdefault("device_id", str(spec.ep_device_index))
     plain = Preferences(wanted.precision)
     return [(CUDA_PROVIDER, provider_options(SessionSpec(CUDA_PROVIDER, same), plain, {}))]
 
@@ -147,7 +176,7 @@ def _openvino_plugin(options: dict[str, str], wanted: Preferences, device: str) 
     """Return *options* in the words of OpenVINO's plug-in: it ignores all but ``load_config``."""
     config = json.loads(options.get("load_config") or "{}")
     own = config.setdefault(device, {})
-    if wanted.precision == "f32":  # its default is bf16 where the CPU has it
+    if wanted.precision == "f32" and not _has_npu(device):  # its default may be bf16
         own.setdefault("INFERENCE_PRECISION_HINT", "f32")
     if wanted.engines:
         own.setdefault("CACHE_DIR", wanted.engines)

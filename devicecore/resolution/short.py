@@ -13,7 +13,13 @@ from devicecore.errors import ConfigurationError, DeviceCoreError, EngineCacheEr
 from devicecore.ledger import default_ledger
 from devicecore.names import checked_framework
 from devicecore.ort.creation import thread_limit
-from devicecore.ort.dialects import CUDA_PROVIDER, Preferences, in_between, provider_options
+from devicecore.ort.dialects import (
+    CUDA_PROVIDER,
+    Preferences,
+    in_between,
+    lost_precision,
+    provider_options,
+)
 from devicecore.ort.engines import engine_folder
 from devicecore.ort.package import provider_library
 from devicecore.ort.spec import CPU_PROVIDER
@@ -133,6 +139,8 @@ def get_providers(
         return [CPU_PROVIDER]
     engines = "" if model is None else _engine_folder(found, model, strict=strict)
     preferences = Preferences("f32", engines, thread_limit(None))
+    if reason := lost_precision(spec, preferences, {}):
+        default_ledger().record("get_providers", "float32", "half precision", reason)
     # What a build with TensorRT has besides is seen in its files, without importing it.
     has = [name for name in (CUDA_PROVIDER,) if provider_library(name)]
     chosen = [

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from devicecore.device import Device
 
 _OUT_OF_MEMORY = re.compile(
-    r"\b(CUDA|HIP|XPU|MPS|Metal)\b.*out of memory"
-    r"|\b(CUBLAS|CUDNN|HIPBLAS|MIOPEN)\w*_ALLOC_FAILED|\bmiopenStatusAllocFailed"
+    r"\b(CUDA|HIP|XPU|MPS|Metal)\b[^\n]{0,80}\bout of memory"
+    r"|\b(CU|HIP|ROC|MIOPEN)[A-Z]*_\w*ALLOC(ATION)?_FAILED|\bmiopenStatusAllocFailed"
+    r"|^Allocation is out of device memory|DefaultCPUAllocator: (can't allocate|not enough) memory"
     r"|\brocblas_status_memory_error|\b(hip|cuda)Error(OutOfMemory|MemoryAllocation)"
     # Level Zero, and SYCL's Unified Runtime and Plugin Interface over it or over OpenCL.
     r"|\b(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR|CL)_"
     r"(OUT_OF_\w*MEMORY|OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE)"
     # Metal has buffers up to a certain size only.
     r"|^Invalid buffer size: [\d.]+ [KMGT]i?B\b|CommandBufferCallbackErrorOutOfMemory",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
 _DRIVER = re.compile(
     r"\b(CUDA|HIP|XPU|SYCL|MPS|Metal|WebGPU|Level.Zero|MIOpen|rocBLAS|hipBLAS(Lt)?)\b"
@@ -36,7 +37,8 @@ _DRIVER = re.compile(
 # After one of these the context refuses all further work, so the card is lost to this process.
 _LOST = re.compile(
     r"illegal memory access|unspecified launch failure|device-side assert|misaligned address"
-    r"|illegal instruction|invalid program counter|hardware stack error|uncorrectable ECC"
+    r"|illegal instruction|invalid program counter|hardware stack error|uncorrectable (ECC|NVLink)"
+    r"|(CUDA|HIP) error: unknown error|context is destroyed"
     r"|GPU is lost|fallen off the bus|device.lost|launch timed out"
     r"|(hip|cuda)Error(IllegalAddress|LaunchFailure|LaunchTimeOut|Assert|ECCNotCorrectable)"
     r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_DEVICE_(LOST|NOT_AVAILABLE|REQUIRES_RESET)"
@@ -48,11 +50,14 @@ _FORKED = re.compile(r"re-initialize \w+ in forked subprocess", re.IGNORECASE)
 _NO_DRIVER = re.compile(
     r"Found no NVIDIA driver|driver on your system is too old|driver initialization failed"
     r"|No (CUDA|HIP|XPU) (GPUs|devices) are available|no \w+-capable device"
+    r"|CUDA driver version is insufficient|CUDA unknown error"
+    r"|(CUDA|HIP|ROCm)-capable device(s|\(s\))? (is/are|are|is) busy or unavailable"
     r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_(UNINITIALIZED|DEVICE_NOT_FOUND)",
     re.IGNORECASE,
 )
 _NO_IMAGE = re.compile(
     r"no kernel image is available|(CUDA|HIP) error: invalid device function"
+    r"|device kernel image is invalid|PTX was compiled with an unsupported toolchain"
     r"|hipError(InvalidDeviceFunction|NoBinaryForGpu)|(HIPBLAS|CUBLAS)_STATUS_ARCH_MISMATCH"
     r"|rocblas_status_arch_mismatch|TensileLibrary|initialize Tensile|Code object build failed"
     r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_(INVALID_BINARY|INVALID_NATIVE_BINARY)",

@@ -13,6 +13,8 @@ import pytest
 
 from devicecore.device import Device
 from devicecore.errors import DeviceGoneError, NotLiveError, OutOfMemoryError
+from devicecore.ort import SessionSpec
+from devicecore.ort.translation import opening_error, running_error
 from devicecore_factories import _faults
 
 _cards = count()
@@ -31,6 +33,7 @@ OUT_OF_MEMORY = {
         "Native API failed. Native API returns: -5 (CL_OUT_OF_RESOURCES) -5 (CL_OUT_OF_RESOURCES)",
         "Native API failed. Native API returns: -4 (PI_ERROR_MEM_OBJECT_ALLOCATION_FAILURE)",
         "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
+        "Allocation is out of device memory on current platform.",
     ],
     "ROCM": [
         "HIP out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.98 GiB",
@@ -54,6 +57,15 @@ OUT_OF_MEMORY = {
     ],
     "CUDA": [
         "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
+        "CUDA driver error: out of memory",
+        "CUDA failure 2: out of memory ; GPU=0 ; hostname=egg ; expr=cudaMalloc((void**)&p, size);",
+        "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0 ; expr=cublasCreate(&handle);",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
+        "cuFFT error: CUFFT_ALLOC_FAILED",
+        "[enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory:",
         "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
     ],
 }
@@ -80,7 +92,17 @@ LOST = {
             " (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)"
         ),
     ],
-    "CUDA": ["CUDA error: an illegal memory access was encountered"],
+    "CUDA": [
+        "CUDA error: an illegal memory access was encountered",
+        "CUDA error: device-side assert triggered\nCompile with `TORCH_USE_CUDA_DSA`",
+        "CUDA error: unspecified launch failure",
+        "CUDA error: uncorrectable ECC error encountered",
+        "CUDA error: uncorrectable NVLink error detected during the execution",
+        "CUDA error: the launch timed out and was terminated",
+        "CUDA error: misaligned address",
+        "CUDA error: unknown error",
+        "CUDA failure 719: unspecified launch failure ; GPU=0 ; hostname=a ; expr=cudaMemcpy()",
+    ],
     "WEBGPU": ["WebGPU device lost (2): vkQueueSubmit failed with VK_ERROR_DEVICE_LOST"],
 }
 NOT_LIVE = {
@@ -116,6 +138,14 @@ NOT_LIVE = {
         "CUDA error: invalid device function",
         "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa)`",
         "cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+        "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+        "CUDNN failure 5000: CUDNN_STATUS_EXECUTION_FAILED ; GPU=0",
+        "CUDA error: device kernel image is invalid",
+        "CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+        "CUDA driver version is insufficient for CUDA runtime version",
+        "CUDA error: all CUDA-capable devices are busy or unavailable",
+        "CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+        "CUDA unknown error - this may be due to an incorrectly set up environment",
     ],
 }
 OF_THE_PROGRAM = [
@@ -128,6 +158,14 @@ OF_THE_PROGRAM = [
     "miopenStatusBadParm",
     "the text says that the device is lost and that it is out of resources",
     "Invalid buffer size: the header says 3",
+    "Error(s) in loading state_dict for Cuda: size mismatch\nit was written out of memory order",
+    "the shop is out of memory cards",
+    "hip and knee: the joint 'unspecified' has no limits",
+    "the metal detector saw an unknown error in the mps file",
+    "CUDA graphs must be captured on a non-default stream",
+    "no image named 'kernel' is available",
+    "assert failed: device-side table has 3 rows",
+    "Failed to allocate 3 seats at table 4",
 ]
 
 
@@ -172,3 +210,24 @@ def test_what_a_program_does_wrong_is_no_fault_of_the_device(text: str) -> None:
     for kind in ("XPU", "ROCM", "MPS", "CUDA"):
         assert fault(kind, RuntimeError(text))[1] is None
     assert fault("XPU", ValueError("UR_RESULT_ERROR_DEVICE_LOST"))[1] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (
+            "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while"
+            " running Conv node. Name:'c' Status Message: /onnxruntime_src/onnxruntime/core/"
+            "framework/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t,"
+            " bool) Failed to allocate memory for requested buffer of size 134217728"
+        ),
+        "bfc_arena.cc:342 Available memory of 1024 is smaller than requested bytes of 40000000",
+        "CUDNN failure 4001: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ; GPU=0",
+        "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0 ; expr=cublasCreate(&handle_);",
+        "Requested amount of GPU memory (9663676416 bytes) could not be allocated.",
+    ],
+)
+def test_onnx_runtime_without_room_is_out_of_memory(text: str) -> None:
+    spec = SessionSpec("CUDAExecutionProvider")
+    for judge in (running_error, opening_error):
+        assert isinstance(judge(RuntimeError(text), "model.onnx", spec), OutOfMemoryError)

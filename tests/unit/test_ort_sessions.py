@@ -265,6 +265,22 @@ except DeviceCoreError:
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
+# What OpenVINO's provider takes "FP32" for, by the table in its own sources; a name that says the
+# precision already takes none beside it.
+OPENVINO_DEVICES = {
+    "CPU": True,
+    "GPU": True,
+    "GPU.1": True,
+    "AUTO": True,
+    "AUTO:GPU,CPU": True,
+    "HETERO:GPU.1,CPU": True,
+    "NPU": False,
+    "NPU.4000": False,
+    "AUTO:NPU,CPU": False,
+    "HETERO:GPU, NPU": False,
+    "CPU_FP32": False,
+    "GPU.1_FP16": False,
+}
 _EXHAUSTIVE = {"cudnn_conv_algo_search": "EXHAUSTIVE"}
 
 
@@ -283,6 +299,15 @@ _EXHAUSTIVE = {"cudnn_conv_algo_search": "EXHAUSTIVE"}
             {"use_tf32": "1", **_EXHAUSTIVE},
         ),
         (SessionSpec("OpenVINOExecutionProvider"), {}, {"precision": "FP32"}),
+        *(
+            (
+                SessionSpec("OpenVINOExecutionProvider", {"device_type": name}),
+                {},
+                {"device_type": name, **({"precision": "FP32"} if has_float32 else {})},
+            )
+            for name, has_float32 in OPENVINO_DEVICES.items()
+        ),
+        (SessionSpec("OpenVINOExecutionProvider", {}, 0), {"ov_device": "NPU"}, {}),
         (
             SessionSpec("OpenVINOExecutionProvider", {}, 0),
             {"ov_device": "GPU"},
@@ -294,7 +319,16 @@ _EXHAUSTIVE = {"cudnn_conv_algo_search": "EXHAUSTIVE"}
             {"load_config": '{"CPU": {"A": 1, "INFERENCE_PRECISION_HINT": "f32"}}'},
         ),
     ],
-    ids=["CPU", "CUDA", "CUDA set", "OpenVINO in-tree", "OpenVINO plug-in", "OpenVINO merged"],
+    ids=[
+        *(
+            "CPU",
+            "CUDA",
+            "CUDA set",
+            "OpenVINO in-tree",
+            *(f"for {name}" for name in OPENVINO_DEVICES),
+        ),
+        *("OpenVINO plug-in for an NPU", "OpenVINO plug-in", "OpenVINO merged"),
+    ],
 )
 def test_float32_is_said_in_each_providers_words(
     spec: SessionSpec, metadata: dict[str, str], expected: dict[str, str]

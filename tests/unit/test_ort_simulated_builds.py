@@ -21,6 +21,7 @@ from devicecore.ort.dialects import Preferences, provider_options
 from devicecore.ort.tiny_model import tiny_model
 
 TENSORRT, CUDA, COREML = (f"{name}ExecutionProvider" for name in ("Tensorrt", "CUDA", "CoreML"))
+TENSORRT_RTX, OPENVINO = "NvTensorRTRTXExecutionProvider", "OpenVINOExecutionProvider"
 F32, DEFAULT = Preferences("f32"), Preferences("default")
 
 
@@ -77,6 +78,56 @@ def test_other_providers_stand_alone(
     monkeypatch: pytest.MonkeyPatch, available: list[str], provider: str
 ) -> None:
     assert [name for name, _ in providers_of(monkeypatch, SessionSpec(provider))] == [provider]
+
+
+@pytest.mark.parametrize(("index", "card"), [(0, "0"), (1, "1")])
+def test_what_the_plug_in_of_tensorrt_leaves_stays_on_its_card(
+    monkeypatch: pytest.MonkeyPatch, available: list[str], index: int, card: str
+) -> None:
+    """A fake of the plug-in, which this machine has no card for."""
+    added: list[Any] = []
+    options = SimpleNamespace(
+        add_provider=lambda name, options: added.append((name, options["device_id"])),
+        add_provider_for_devices=lambda devices, _: added.extend(devices),
+    )
+    device = SimpleNamespace(ep_metadata={})
+    monkeypatch.setattr("devicecore.ort.creation.native_device", lambda *_: device)
+    add_provider(onnxruntime, options, SessionSpec(TENSORRT_RTX, {}, index), F32)
+    assert added == [device, (CUDA, card)]
+    available.remove(CUDA)
+    added.clear()
+    add_provider(onnxruntime, options, SessionSpec(TENSORRT_RTX, {}, index), F32)
+    assert added == [device]
+
+
+@pytest.mark.parametrize(
+    ("spec", "metadata"),
+    [
+        (SessionSpec(OPENVINO, {"device_type": "NPU"}), {}),
+        (SessionSpec(OPENVINO, {"device_type": "AUTO:NPU,CPU"}), {}),
+        (SessionSpec(OPENVINO, {}, 0), {"ov_device": "NPU"}),
+    ],
+    ids=["built in", "AUTO", "plug-in"],
+)
+def test_the_ledger_says_that_an_npu_has_no_float32(
+    monkeypatch: pytest.MonkeyPatch,
+    available: list[str],
+    spec: SessionSpec,
+    metadata: dict[str, str],
+) -> None:
+    """A fake NPU."""
+    available.append(OPENVINO)
+    options = SimpleNamespace(
+        add_provider=lambda *_: None, add_provider_for_devices=lambda *_: None
+    )
+    device = SimpleNamespace(ep_metadata=metadata)
+    monkeypatch.setattr("devicecore.ort.creation.native_device", lambda *_: device)
+    for preferences, count in ((F32, 1), (DEFAULT, 0)):
+        ledger = Ledger()
+        monkeypatch.setattr("devicecore.ort.creation.default_ledger", lambda ledger=ledger: ledger)
+        add_provider(onnxruntime, options, spec, preferences)
+        assert len(ledger.moves()) == count
+        assert all("an NPU has no float32" in move.reason for move in ledger.moves())
 
 
 def test_coreml_computes_in_float32_unless_told_otherwise() -> None:
