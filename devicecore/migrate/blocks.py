@@ -83,7 +83,7 @@ class UsedInBlocks(ABC):
         user = self._users.begin_block()
         try:
             self._begin(user)
-        except BaseException:
+        except BaseException:  # an interrupt, too, leaves nothing half done
             self._end(user)
             raise
         return self

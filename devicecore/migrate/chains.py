@@ -203,7 +203,7 @@ class Chains:
                     chain.connect()
                     chain.show()
                 self._tell_heirs()
-            except BaseException:
+            except BaseException:  # an interrupt, too, leaves nothing half done
                 self.take_off(new)
                 links[:] = [link for link in links if link not in new]
                 self._drop_empty()  # also one that no link has come to

@@ -133,7 +133,7 @@ class PatchInjector(UsedInBlocks):
                     CHAINS.put_on(self._patches, self._links)
                     for patch in self._patches:
                         self._watch(patch)
-        except BaseException:
+        except BaseException:  # an interrupt, too, leaves nothing half done
             if self._users.has(user):
                 self._release(user)
             raise

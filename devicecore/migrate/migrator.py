@@ -162,7 +162,7 @@ class PipelineMigrator(UsedInBlocks):
                 missing, is_told = self._missing or (), self._is_told_of_main
                 for text in doubts(missing, self.registry, is_told_of_main=is_told):
                     warnings.warn(f"{self.plan.source}: {text}", RuntimeWarning, stacklevel=3)
-        except BaseException:
+        except BaseException:  # an interrupt, too, leaves nothing half done
             self._end(user)
             raise
 
