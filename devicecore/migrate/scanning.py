@@ -120,7 +120,7 @@ def holders_of(originals: Sequence[Any], but: Iterable[object] = ()) -> list[lis
         id(but),
         *(id(part) for each in but for part in _parts(each)),
     }
-    modules = dict(_dicts_of_modules())
+    modules = _dicts_of_modules()
     found = [
         each
         for each in gc.get_referrers(*values)
@@ -151,12 +151,14 @@ def _parts(each: Any) -> Iterator[object]:
         yield from each.__closure__ or ()
 
 
-def _dicts_of_modules() -> Iterator[tuple[int, str]]:
-    """Yield the identity of the dict of each module, and the name of the module."""
+def _dicts_of_modules() -> dict[int, str]:
+    """Return the name of each module, the first one that it has, by the identity of its dict."""
+    found: dict[int, str] = {}  # multiprocessing gives the main program a second name
     for key, module in list(sys.modules.items()):
         names = namespace_of(module)
         if names is not _NOTHING:
-            yield id(names), str(key)
+            found.setdefault(id(names), str(key))
+    return found
 
 
 def _owners(parts: Sequence[Any]) -> dict[int, list[Any]]:
