@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from devicecore.doctor.diagnosis import Finding
 from devicecore.optional import package_dir
+from devicecore.optional.faults import package_fault
 from devicecore.ort.libraries import missing_libraries
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def find(case: Case) -> Iterator[Finding]:
     """Yield what keeps cv2 from being imported, or that two wheels share its folder."""
     del case
     folder = package_dir("cv2")
-    if folder is None:
+    if folder is None or package_fault("cv2"):  # of which another file tells
         return
     wheels = sorted(set(packages_distributions().get("cv2", ())))
     if len(wheels) > 1:

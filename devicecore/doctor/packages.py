@@ -28,7 +28,7 @@ def find(case: Case) -> Iterator[Finding]:
         elif fault is not None and fault.state == "shadowed":
             yield _shadowed(module, fault, "python looks in its folder first")
         elif fault is not None and module != "onnxruntime":  # of its builds another file tells
-            problem = f"{module} imports as an empty package, without any of its functions"
+            problem = f"{module} has none of its functions: its files are not there any more"
             yield Finding("emptied-package", problem, fault.reason, fault.fix)
         if module != "numpy" and installed(module) and (wrong := numpy_fault(module)):
             yield Finding(

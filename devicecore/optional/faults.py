@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from attrs import frozen
 
 from devicecore.optional.packages import FRAMEWORKS, package_dir, version_of
+from devicecore.optional.search_path import search_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from importlib.machinery import ModuleSpec
 
 # Files that only the package itself has, whoever else takes its name.
 _MARKS = {
@@ -29,8 +29,15 @@ _BINARIES = {
     "onnxruntime": ("capi/onnxruntime_pybind11_state*",),
     "torch": ("lib/libtorch_python.so", "lib/libtorch_python.dylib", "lib/torch_python.dll"),
 }
+_ORT_BUILDS = ("gpu", "openvino", "migraphx", "rocm", "directml", "qnn", "training")
 # What pip calls a package where it records nothing of it any more.
 _DISTRIBUTIONS = {"cv2": "opencv-python-headless"}
+# Under which names pip may list a package; of ONNX Runtime, no plug-in is one of them.
+_RECORDS = {
+    "cv2": ("opencv_*python*",),
+    "onnxruntime": ("onnxruntime", *(f"onnxruntime_{name}" for name in _ORT_BUILDS)),
+    "paddle": ("paddlepaddle*",),
+}
 # Headers of NumPy 2 look for the second place as well, so binaries made with them run with both.
 _NUMPY_1, _NUMPY_2 = b"numpy.core._multiarray_umath", b"numpy._core._multiarray_umath"
 
@@ -52,9 +59,14 @@ class PackageFault:
 
 def package_fault(module: str) -> PackageFault | None:
     """Return what hides or has emptied the top-level package *module*; None if nothing has."""
-    spec = _spec_of(module)
-    if spec is None or module not in FRAMEWORKS:
+    if module not in FRAMEWORKS:
         return None
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None if module in sys.modules else _gone(module)  # a program may forbid an import
     if spec.origin is None:
         return _emptied(module, spec.submodule_search_locations or ())
     own = Path(spec.origin)
@@ -102,13 +114,6 @@ def _is_for_numpy_1(file: Path) -> bool:
         return False
 
 
-def _spec_of(module: str) -> ModuleSpec | None:
-    try:
-        return find_spec(module)
-    except (ImportError, ValueError):
-        return None
-
-
 def _emptied(module: str, folders: Iterable[str]) -> PackageFault | None:
     """Return the fault of a package without ``__init__.py``, if pip once installed it there."""
     for folder in map(Path, folders):
@@ -117,6 +122,20 @@ def _emptied(module: str, folders: Iterable[str]) -> PackageFault | None:
                 "broken",
                 f"{module} imports as an empty package: {folder} has no __init__.py any more",
                 f"pip install --force-reinstall --no-deps {_distribution(module)}",
+            )
+    return None
+
+
+def _gone(module: str) -> PackageFault | None:
+    """Return the fault of a package of which pip has a record, and nothing else is there."""
+    names = _RECORDS.get(module, (module,))
+    for folder in map(Path, filter(None, search_path())):
+        for info in (info for name in names for info in folder.glob(f"{name}-*.dist-info")):
+            distribution = info.name.partition("-")[0].replace("_", "-")
+            return PackageFault(
+                "broken",
+                f"{module} is gone: pip lists {distribution}, and {folder} has no {module}",
+                f"pip install --force-reinstall --no-deps {distribution}",
             )
     return None
 

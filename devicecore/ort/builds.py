@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from devicecore.optional.faults import package_fault
 from devicecore.optional.search_path import search_path
 from devicecore.ort.package import leftover_folder, ort_package, why_missing
 from devicecore.ort.providers import PROVIDERS, provider_named
@@ -68,17 +69,9 @@ def build_fault(absent: Collection[str] = ()) -> BuildFault | None:
     Args:
         absent: The device types that this machine has no hardware for: no build is kept for them.
     """
-    package, leftover = ort_package(), leftover_folder()
-    if package is None and leftover is None:
-        return None
-    recorded = recorded_builds()
+    package, recorded = ort_package(), recorded_builds()
     if package is None:
-        return BuildFault(
-            "onnxruntime imports as an empty package: one build of it was uninstalled, and took "
-            "the files of another along",
-            f"{leftover} has no __init__.py; pip still lists {', '.join(recorded) or 'none'}",
-            f"pip install --force-reinstall --no-deps {_best(recorded, absent)}",
-        )
+        return _emptied(recorded, absent)
     if len(recorded) > 1:
         return BuildFault(
             "several builds of ONNX Runtime share one folder, and the one installed last wins",
@@ -98,6 +91,21 @@ def build_fault(absent: Collection[str] = ()) -> BuildFault | None:
                 f"pip install --force-reinstall --no-deps {only}",
             )
     return None
+
+
+def _emptied(recorded: Mapping[str, str], absent: Collection[str]) -> BuildFault | None:
+    leftover = leftover_folder()
+    if leftover is None:
+        hidden = package_fault(_PLAIN)
+        if not recorded or (hidden and hidden.state == "shadowed"):
+            return None
+    lacks = f"{leftover} has no __init__.py" if leftover else f"the folder {_PLAIN} is gone"
+    imports = "imports as an empty package" if leftover else "cannot be imported"
+    return BuildFault(
+        f"{_PLAIN} {imports}: one build of it was uninstalled, and took the files of another along",
+        f"{lacks}; pip still lists {', '.join(recorded) or 'none'}",
+        f"pip install --force-reinstall --no-deps {_best(recorded, absent)}",
+    )
 
 
 def lack_of(

@@ -77,7 +77,8 @@ def leftover_folder() -> Path | None:
     if installed("onnxruntime"):
         return None
     folders = (Path(entry) / "onnxruntime" for entry in search_path() if entry)
-    return next((folder for folder in folders if folder.is_dir()), None)
+    emptied = (folder for folder in folders if folder.is_dir())
+    return next((folder for folder in emptied if not (folder / "__init__.py").is_file()), None)
 
 
 def provider_library(provider: str) -> Path | None:

@@ -68,6 +68,8 @@ def test_a_file_with_the_name_of_a_package(
     if as_folder:
         path.mkdir()
     (path / "__init__.py" if as_folder else path).write_text("answer = 42\n")
+    names = {each["name"] for each in findings(tmp_path)}
+    assert names.isdisjoint({"emptied-package", "two-onnxruntime-packages"})  # it is only hidden
     found = named(findings(tmp_path), "shadowed-package")
     assert str(path) in found["evidence"]
     assert found["fix"].startswith(f"rename {path}, ")
@@ -158,6 +160,43 @@ def test_an_emptied_package(
         assert name == "BrokenPackageError"
         assert fix in text
         assert str(folder) in text
+
+
+@pytest.mark.parametrize(
+    ("module", "distribution"),
+    [
+        ("cv2", "opencv-contrib-python-headless"),
+        ("torch", "torch"),
+        ("numpy", "numpy"),
+        ("onnxruntime", "onnxruntime-gpu"),
+    ],
+)
+def test_a_package_of_which_pip_has_a_record_and_no_file(
+    told: Callable[..., Any], tmp_path: Path, module: str, distribution: str
+) -> None:
+    """As one of two wheels leaves it that have the same files, when it is uninstalled."""
+    record(tmp_path, distribution, "9.9", module)
+    record(tmp_path, "onnxruntime-ep-openvino", "9.9", "onnxruntime_ep_openvino")
+    import attr
+    import attrs
+    import packaging
+
+    for package in (attr, attrs, packaging):
+        source = Path(str(package.__file__)).parent
+        (tmp_path / source.name).symlink_to(source)
+    code = (
+        "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
+        "import json\nfrom devicecore.doctor import Case, packages, onnxruntime_packages\n"
+        "from devicecore.errors import BrokenPackageError\n"
+        "from devicecore.optional import require\n"
+        "found = [*packages.find(Case()), *onnxruntime_packages.find(Case())]\n"
+        f"try:\n    require({module!r}, extra='all')\n"
+        "except BrokenPackageError as error:\n"
+        "    print(json.dumps([[[f.name, f.fix] for f in found], error.fix]))"
+    )
+    fix = f"pip install --force-reinstall --no-deps {distribution}"
+    name = "two-onnxruntime-packages" if module == "onnxruntime" else "emptied-package"
+    assert told(code, tmp_path) == [[[name, fix]], fix]
 
 
 def test_opencv_without_its_binary(findings: Findings, tmp_path: Path) -> None:

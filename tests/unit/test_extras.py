@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -66,3 +68,19 @@ def test_errors_name_extras_that_exist(code: str) -> None:
         re.findall(r"devicecore\[(\w+)\]", code)
     )
     assert named <= EXTRAS.keys()
+
+
+@pytest.mark.slow
+def test_no_package_behind_an_extra_brings_a_second_owner(environment: Any, tmp_path: Path) -> None:
+    """Nothing is installed: pip tells what it would install, and what that asks for in turn."""
+    report = tmp_path / "report.json"
+    wanted = sorted(text for texts in EXTRAS.values() for text in texts if "devicecore" not in text)
+    # `make nightly` runs the tests two folders below that file.
+    pinned = [folder / "constraints-cpu.txt" for folder in (ROOT, ROOT.parents[1])]
+    constraints = [f"--constraint={file}" for file in pinned if file.is_file()][:1]
+    environment.pip(
+        "install", "--dry-run", "--ignore-installed", "--report", str(report), *constraints, *wanted
+    )
+    names = [each["metadata"]["name"] for each in json.loads(report.read_text())["install"]]
+    for pattern in SAME_FOLDER.values():
+        assert len([name for name in names if pattern.fullmatch(name)]) == 1
