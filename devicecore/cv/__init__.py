@@ -39,7 +39,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(import_module("cv2"))})
+    public = (name for name in dir(import_module("cv2")) if not name.startswith("_"))
+    return sorted({"Pipeline", "accept", "preprocess", "strict", "using", *_MODULES, *public})
 
 
 __all__ = ["Pipeline", "accept", "preprocess", "strict", "using"]

@@ -39,8 +39,20 @@ _TORCH, _ONNX = "torch", "onnx"
 
 
 def torch_available(*, runtime: Runtime | None = None) -> bool:
-    """Return whether torch is installed and computes; it is imported in a child process only."""
-    return _is_live("CPU", _TORCH, runtime or default_runtime())
+    """Return whether torch is installed and computes; it is imported in a child process only.
+
+    Where that takes too long, which is no absence, the ledger says so, and a later call tries it
+    again.
+    """
+    try:
+        (runtime or default_runtime()).registry.get_factory("CPU", _TORCH)
+    except ConfigurationError:
+        raise
+    except DeviceCoreError as error:
+        if isinstance(error, NotLiveError) and error.state == "timed_out":
+            default_ledger().record("torch_available", _TORCH, "none for now", error.reason)
+        return False
+    return True
 
 
 def is_gpu_available(backend: str = _ONNX, *, runtime: Runtime | None = None) -> bool:
@@ -178,16 +190,6 @@ def _accelerator(backend: str, source: Runtime) -> Device | None:
             if device.device_class != "CPU" and asked in device.frameworks and not device.gone:
                 return device
     return None
-
-
-def _is_live(device_type: str, backend: str, source: Runtime) -> bool:
-    try:
-        source.registry.get_factory(device_type, backend)
-    except ConfigurationError:
-        raise
-    except DeviceCoreError:
-        return False
-    return True
 
 
 def _word(device: Device, backend: str) -> str:

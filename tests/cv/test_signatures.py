@@ -23,3 +23,10 @@ def test_every_function_has_one() -> None:
     for name in {*catalog.TORCH, *catalog.HOST} - {"CLAHE_apply"}:
         assert f"\ndef {name}(" in written
         assert callable(getattr(cv, name))
+
+
+def test_only_public_names_are_listed() -> None:
+    listed = dir(cv)
+    assert {*cv.__all__, *catalog.TORCH, "imread", "createCLAHE"} - {"CLAHE_apply"} <= {*listed}
+    assert not [name for name in listed if name.startswith("_") or not hasattr(cv, name)]
+    assert not {"annotations", "catalog", "import_module", "require"} & {*listed}

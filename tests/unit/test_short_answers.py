@@ -207,3 +207,24 @@ print(sorted({"torch", "onnxruntime"} & set(sys.modules)), made)
     monkeypatch.setenv("DEVICECORE_CACHE_DIR", str(tmp_path))  # other tests keep engines
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[] ['evidence']"
+
+
+def test_a_time_out_is_no_absence_and_is_said() -> None:
+    """A fake host whose torch takes too long at first, as on a loaded machine."""
+    answers = [Liveness("timed_out", reason="importing torch took longer than 60 s")]
+
+    class SlowHost(FakeFactory):
+        device_type, device_class, frameworks = "CPU", "CPU", BOTH
+
+        def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
+            return answers[0] if deep and answers else super().probe(framework, deep=deep)
+
+    registry = FactoryRegistry()
+    registry.register_class("CPU", SlowHost, 60)
+    default_ledger().clear()
+    assert not torch_available(runtime=Runtime(registry))
+    (move,) = default_ledger().moves()
+    assert (move.op, move.reason) == ("torch_available", answers[0].reason)
+    answers.clear()
+    registry.refresh()  # in place of waiting for a while
+    assert torch_available(runtime=Runtime(registry))
