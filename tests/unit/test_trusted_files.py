@@ -388,17 +388,6 @@ class TestDigest:
         tracemalloc.stop()
         assert peak < 1 << 25  # were all of them kept, a third of a gigabyte
 
-    def test_more_files_than_a_process_can_map_are_one_error(
-        self, model: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("devicecore.ort.model_digest._MOST_FILES", 3)
-        model.write_bytes(with_weights("a", "b", "c", "a", "b", "c"))
-        assert len(model_digest(model)) == 64
-        model.write_bytes(with_weights("a", "b", "c", "d"))
-        for given in (model, model.read_bytes()):
-            with pytest.raises(ModelError, match="more than 3 files of weights; keep the weights"):
-                model_digest(given)
-
     @pytest.mark.parametrize("name", ["a pipe", "a socket", "a device", "an empty folder"])
     def test_what_is_no_file_is_no_model(self, model: Path, name: str) -> None:
         IN_THE_WAY[name](model)
