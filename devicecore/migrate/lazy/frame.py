@@ -111,7 +111,8 @@ class Frame:
         """Return which type the device has not; that is no fault of its."""
         from devicecore.migrate.lazy.lacking import why_lacking  # it imports torch
 
-        reason = why_lacking(self._device, [node])
+        with self._site.care.inside_kernels():
+            reason = why_lacking(self._device, [node])
         if reason and self._site.care.is_strict:
             raise RefusedCallError(
                 self._site.tally.path, self._site.source, {"the migrator": reason}

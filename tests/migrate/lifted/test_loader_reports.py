@@ -19,7 +19,7 @@ from devicecore.migrate.lazy import executing  # noqa: E402
 from devicecore.migrate.lifted import batches  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
 from tests.migrate.lifted import pictures  # noqa: E402
-from tests.migrate.lifted.batches import PLAN, TORCH, same  # noqa: E402
+from tests.migrate.lifted.batches import PLAN, STARTS, TORCH, same  # noqa: E402
 
 pytestmark = [
     pytest.mark.usefixtures("no_trace"),
@@ -148,6 +148,19 @@ def test_errors_of_the_program(kind: str, workers: int) -> None:
     assert sum(failed.values()) >= 1, rows[path].reasons
     # No device is to blame for it.
     assert "DeviceLoader" not in rows or not rows["DeviceLoader"].reasons
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_errors_in_workers_of_any_kind(start: str) -> None:
+    options: Any = {"num_workers": 1, "multiprocessing_context": start}
+    loader, error, _ = outcome(DeviceLoader, Broken("key"), plan=PLAN, **options)
+    assert isinstance(error, KeyError)
+    rows = {row.path: row for row in loader.report().rows}
+    reasons = [why for why in rows["samples"].reasons if ERRORS["key"][1] in why]
+    assert [rows["samples"].reasons[why] for why in reasons] == [1]
+    other = DeviceLoader(pictures.Pictures(), PLAN, batch_size=7)
+    list(other)  # with the same plan
+    assert not any(row.reasons for row in other.report().rows)
 
 
 @WORKERS
