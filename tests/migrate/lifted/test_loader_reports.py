@@ -247,6 +247,7 @@ class Stuck:
         raise RuntimeError(msg)
 
 
+@pytest.mark.filterwarnings("ignore:.*no package 'nothing_here'")
 @WORKERS
 def test_keys_that_were_for_no_call(workers: int) -> None:
     plan = {**PLAN, "cv2.Canny": TORCH, "nothing_here.resize": TORCH}
