@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from devicecore.names import PROVIDER_TYPES
+from devicecore.names.types import known_type
 from devicecore.ort import CACHE_POLICIES, PRECISIONS, PROVIDERS
 from devicecore.ort.session_attributes import SESSION_ATTRIBUTES, check_attribute
 
@@ -74,15 +76,26 @@ def checked_share(min_nodes: float | None) -> float | None:
 def checked_options(
     options: Mapping[str, Mapping[str, Any]] | None,
 ) -> dict[str, dict[str, str]]:
-    """Return the options of each provider as ONNX Runtime takes them.
+    """Return the options of each provider as ONNX Runtime takes them; names count in any case.
 
     Raises:
-        ValueError: There is no such provider.
+        ValueError: There is no such provider, or one is named twice.
     """
-    if unknown := [name for name in options or {} if name not in PROVIDERS]:
-        msg = f"no provider is called {unknown[0]!r}; known are {', '.join(PROVIDERS)}"
-        raise ValueError(msg)
-    return {provider: texts(given) for provider, given in (options or {}).items()}
+    folded = {name.casefold(): name for name in PROVIDERS}
+    checked: dict[str, dict[str, str]] = {}
+    for name, given in (options or {}).items():
+        provider = folded.get(str(name).casefold())
+        if provider is None:
+            meant = known_type(str(name))
+            near = [each for each, served in PROVIDER_TYPES.items() if served == meant]
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            msg = f"no provider is called {name!r}; known are {', '.join(PROVIDERS)}{hint}"
+            raise ValueError(msg)
+        if provider in checked:
+            msg = f"the options of {provider} are given twice, in other case; give them once"
+            raise ValueError(msg)
+        checked[provider] = texts(given)
+    return checked
 
 
 def checked_session_options(options: Mapping[str, Any] | None) -> dict[str, str]:

@@ -57,7 +57,9 @@ def test_what_webgpu_knows_stands_in_its_library() -> None:
 
 
 def test_an_unknown_provider_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="no provider is called 'cuda'; known are CPUExecution"):
+    with pytest.raises(
+        ValueError, match=r"no provider is called 'cuda'; known are CPUExecution.*mean CUDAEx"
+    ):
         OnnxModel(tiny_model(), provider_options={"cuda": {}})
 
 
@@ -82,7 +84,7 @@ def test_a_library_whose_texts_cannot_be_read_refuses_nothing(
 
 @pytest.mark.parametrize(
     "name",
-    ["disable_prepacking", "x", "", "intra_op_num_threads", "execution_order", "ep.foo.bar"],
+    ["disable_prepacking", "x", "", "inter_op_num", "execution_order", "ep.foo.bar"],
 )
 def test_a_part_of_an_entry_is_no_entry(name: str) -> None:
     with pytest.raises(ModelError, match="ignores the option"):
@@ -239,3 +241,11 @@ def test_nothing_is_said_about_a_model_at_fault(
             open_session(model_of(tmp_path, where, **versions), CPU)
     assert capfd.readouterr() == ("", "")
     assert [each for each in caplog.records if each.levelno >= logging.INFO] == []
+
+
+def test_providers_count_in_any_case() -> None:
+    given: dict[str, dict[str, object]] = {"cudaexecutionprovider": {"use_tf32": 0}}
+    options = OnnxModel(tiny_model(), provider_options=given).provider_options
+    assert options == {"CUDAExecutionProvider": {"use_tf32": "0"}}
+    with pytest.raises(ValueError, match="given twice"):
+        OnnxModel(tiny_model(), provider_options={**given, "CUDAExecutionProvider": {}})
