@@ -207,7 +207,7 @@ class OnnxModel:
         """Return the session that runs this model on *device*, opened if it is not yet.
 
         Args:
-            device: The device, its name, or what else `devicecore.device_scope` takes.
+            device: The device, its name, or what else `device_scope` takes.
 
         Raises:
             InvalidDeviceNameError: *device* is no device name.

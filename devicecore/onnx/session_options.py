@@ -41,7 +41,7 @@ def session_options(
     ``providers=`` does not.
 
     Args:
-        device: The device, its name, or what else `devicecore.device_scope` takes.
+        device: The device, its name, or what else `device_scope` takes.
         precision: See `OnnxModel`.
         threads: See `OnnxModel`.
         session_options: See `OnnxModel`.

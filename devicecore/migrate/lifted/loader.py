@@ -48,7 +48,7 @@ class DeviceLoader:
     Args:
         dataset: The program's own, indexed or iterable.
         plan: An `OptimizationPlan`, or what its ``load`` takes: a file, or a mapping.
-        device: Where it is computed, as `devicecore.device_scope` takes it; None for the one that
+        device: Where it is computed, as `device_scope` takes it; None for the one that
             the plan names.
         registry: How functions are computed; None for `default_strategies`.
         strict: Whether an error takes the place of the host's answer.
