@@ -93,7 +93,7 @@ def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
     }
     try:
         child = subprocess.run(  # noqa: S603 - our own interpreter with our own text
-            [python, "-c", _BOOT],
+            [python, "-P", "-c", _BOOT],
             input=json.dumps(job),
             capture_output=True,
             text=True,

@@ -363,3 +363,14 @@ def test_a_program_that_embeds_python_is_not_started_for_a_trial(host: str, tmp_
     (said,) = done.stderr.splitlines()
     assert said.startswith("a session of a model of two nodes on OpenVINOExecutionProvider was not")
     assert "has no interpreter to start; run `devicecore doctor` with a Python of its own" in said
+
+
+def test_a_file_of_the_program_is_not_taken_for_a_module_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    trial = tried(Session("CPUExecutionProvider")).trial
+    assert trial is not None
+    assert trial.error == ""
+    assert trial.listed

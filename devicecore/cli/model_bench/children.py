@@ -97,7 +97,7 @@ def _run(call: bytes, folder: Path, timeout_s: float, show: Callable[[str], None
     """Return the child's exit code, or None if it had to be stopped."""
     with (folder / _NOISE).open("wb") as noise:
         child = subprocess.Popen(  # noqa: S603 - our own interpreter with our own text
-            [sys.executable, "-c", _BOOT],
+            [sys.executable, "-P", "-c", _BOOT],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=noise,
