@@ -242,6 +242,8 @@ def test_a_device_that_takes_no_tensors(monkeypatch: pytest.MonkeyPatch) -> None
 class Stuck:
     """A fake of a tensor whose device is lost."""
 
+    dtype = torch.uint8
+
     def to(self, _: Any) -> Any:
         msg = "it takes none"
         raise RuntimeError(msg)
