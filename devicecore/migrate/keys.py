@@ -34,7 +34,7 @@ class Key:
 
     ``*`` stands for any one segment, ``**`` for any number of them, also none. A method is two
     segments, so that ``*/*`` stands for any method. A last segment ``module.*`` stands for the
-    functions of a module that have a strategy; `Keys` has one key for each of those.
+    functions of a module that have a strategy: one key for each of those.
 
     Attributes:
         pattern: The segments, outermost first.
@@ -75,7 +75,7 @@ class Key:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Which of several keys wins, the greatest: of the longest, that of a function itself.
+        """The greatest of several keys wins, of the longest ones that of a function itself.
 
         After it comes that of the nearest module.
         """

@@ -113,7 +113,7 @@ def get_default_device() -> Device:
 
 
 def entered_so_far() -> tuple[ThreadScopes, Frame | None]:
-    """Return what says which scopes are open in this thread, for `Leavable.leave_after`."""
+    """Return what says which scopes are open in this thread, for an interrupt."""
     scopes = here.scopes
     return scopes, (scopes.frames[-1] if scopes.frames else None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import subprocess
 import sys
 import threading
 import zipfile
@@ -326,3 +327,16 @@ def test_threads_that_import_and_watch_at_once(write: Any) -> None:
         each.tell_if_imported()
         each.remove()
     assert sorted(seen) == sorted(names * 2)
+
+
+def test_resolving_imports_nothing() -> None:
+    code = (
+        "import sys, json; from devicecore.migrate.plan import OptimizationPlan;"
+        "from devicecore.migrate.targets import resolve;"
+        "keys = ['cv2.resize', 'numpy:add', 'json.tool.main', 'json.tool:main', 'torch.nn.Module'];"
+        "found = resolve(OptimizationPlan.load(dict.fromkeys(keys, 'cpu')));"
+        "print([each.module for each in found.pending],"
+        " {'cv2', 'numpy', 'torch', 'json.tool'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "['cv2', 'numpy', 'json.tool', 'json.tool', 'torch'] set()"

@@ -8,7 +8,6 @@ import importlib
 import json
 import math
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -379,19 +378,6 @@ def test_a_module_that_is_being_imported_is_waited_for(make: Make, main: ModuleT
         thread.join()
         del events.reached, events.go_on
     assert canonical("slow.early") == "slow:early"
-
-
-def test_resolving_imports_nothing() -> None:
-    code = (
-        "import sys, json; from devicecore.migrate.plan import OptimizationPlan;"
-        "from devicecore.migrate.targets import resolve;"
-        "keys = ['cv2.resize', 'numpy:add', 'json.tool.main', 'json.tool:main', 'torch.nn.Module'];"
-        "found = resolve(OptimizationPlan.load(dict.fromkeys(keys, 'cpu')));"
-        "print([each.module for each in found.pending],"
-        " {'cv2', 'numpy', 'torch', 'json.tool'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "['cv2', 'numpy', 'json.tool', 'json.tool', 'torch'] set()"
 
 
 def test_modules_of_torch_are_called_by_forward() -> None:
