@@ -296,7 +296,10 @@ class Operation:
             yield dict(zip(self.parameters, positional, strict=False)) | named
 
     def run(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
-        """Compute a call whose images are tensors on one device; this is what kernels do."""
+        """Compute a call whose images are tensors on one device, and write into none of them.
+
+        Whoever calls this puts the result into the `destination`.
+        """
         plan = self.plan(args, kwargs, _device)
         if plan is None:
             why = self.why_not(args, kwargs, _device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.cv import catalog
+from devicecore.cv import catalog, results
 from devicecore.kernels import Kernel, default_kernels
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def kernel_for(name: str, label: str, device_type: str | None, *, needs_label: b
         return found
 
     def run(device: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return operation().run(device, *args, **kwargs)
+        found = operation()
+        place = found.destination(args, kwargs)
+        return results.into(place, found.run(device, *args, **kwargs))
 
     def supports(device: Any, /, *args: Any, **kwargs: Any) -> bool:
         return operation().supports(device, *args, **kwargs)

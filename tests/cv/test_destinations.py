@@ -10,17 +10,20 @@ import pytest
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
-from devicecore import cv  # noqa: E402 - like the others
+from devicecore import cv, default_manager  # noqa: E402 - like the others
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
 from devicecore.cv.calling import function  # noqa: E402 - it imports cv2
 from devicecore.cv.native import original  # noqa: E402 - it imports cv2
 from devicecore.cv.quarantine import keeps  # noqa: E402 - it imports torch
 from devicecore.errors import NoKernelError  # noqa: E402 - like the others
 from devicecore.migrate import PipelineMigrator  # noqa: E402 - like the others
+from devicecore.runtime import host_cpu  # noqa: E402 - like the others
 from tests.cv import calls  # noqa: E402 - it imports torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from devicecore.kernels import Exactness
 
 WITH_PLACE = [name for name in calls.NAMES if calls.names_of_results(name)]
 # The result beside OpenCV's, the place afterwards beside OpenCV's, whether they are one.
@@ -100,14 +103,18 @@ def outcome(run: Callable[..., Any], name: str, how: str, kind: Any = np.copy) -
     return arrays(result), arrays(found), [any(part is each for part in parts) for each in found]
 
 
+def promise_of(name: str) -> Exactness:
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    plan = operation.plan(*calls.call(name))
+    return "exact" if plan is None else plan.promise
+
+
 def same(name: str, found: Outcome | None, expected: Outcome | None) -> None:
     if found is None or expected is None:
         assert found is expected
         return
-    operation = catalog.find(name, "torch")
-    assert operation is not None
-    plan = operation.plan(*calls.call(name))
-    promise = "exact" if plan is None else plan.promise
+    promise = promise_of(name)
     assert found[2] == expected[2], "another object is returned"
     assert keeps(promise, found[0], expected[0]), "another result"
     assert keeps(promise, found[1], expected[1]), "the place holds something else"
@@ -138,6 +145,42 @@ LEFT_TO_OPENCV = {
     "normalize",
     "split",
 }
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("kind", [np.copy, lambda array: torch.from_numpy(array.copy())])
+@pytest.mark.parametrize("owner", ["device", "manager"])
+@pytest.mark.parametrize("name", WITH_PLACE)
+def test_places_of_operations(name: str, owner: str, kind: Any, how: str) -> None:
+    compute = {"device": host_cpu().compute, "manager": default_manager().compute}[owner]
+    expected = outcome(original(name), name, how)
+    try:
+        found = outcome(
+            lambda *args, **named: compute(f"cv2.{name}", *args, **named), name, how, kind
+        )
+    except NoKernelError:  # there is none for such a tensor
+        assert kind is not np.copy
+        assert name in LEFT_TO_OPENCV or how == "in place" or promise_of(name) != "exact"
+        return
+    same(name, found, expected)
+
+
+@pytest.mark.parametrize("name", ["insertChannel", "mixChannels"])
+def test_images_that_operations_write_into(name: str) -> None:
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    args, _ = calls.call(name)
+    expected, _ = operation.replaced(args, {}, np.copy)
+    original(name)(*expected)
+    tensors, _ = operation.replaced(args, {}, torch.from_numpy)
+    place = operation.destination(tensors, {})
+    result = host_cpu().compute(f"cv2.{name}", *tensors)
+    pairs = zip(
+        several(result), several(place), several(operation.destination(expected, {})), strict=True
+    )
+    for one, own, wanted in pairs:
+        assert one is own
+        assert np.array_equal(one.numpy(), wanted)
 
 
 @pytest.mark.parametrize("how", HOW)
