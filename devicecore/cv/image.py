@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Of a batch of images.
 BATCH_AXES = 4
+NOT_WRITABLE = "OpenCV does not write there"
 
 
 @frozen
@@ -97,8 +98,7 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
         ValueError: It overlaps with an operand without being one, or OpenCV cannot write there.
     """
     if isinstance(destination, np.ndarray) and not is_writable(destination):
-        msg = "OpenCV does not write there"
-        raise ValueError(msg)
+        raise ValueError(NOT_WRITABLE)
     own = (_where(destination), destination.shape, destination.dtype)
     for image in images:
         if (_where(image), image.shape, image.dtype) == own:

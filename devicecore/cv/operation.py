@@ -12,7 +12,15 @@ from attrs import Factory, field, frozen
 from devicecore.cv.catalog import NOT_IN_PLACE, OUTPUTS
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
-from devicecore.cv.image import Image, Place, any_overlap, image_of, place_of
+from devicecore.cv.image import (
+    NOT_WRITABLE,
+    Image,
+    Place,
+    any_overlap,
+    image_of,
+    is_writable,
+    place_of,
+)
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
 from devicecore.cv.refusals import decisive, why_not_a_number, why_not_an_image, why_refused
@@ -161,10 +169,9 @@ class Operation:
             if index is None or given is None:
                 continue
             name = self.parameters[index]
-            if name in self.images:  # of several, OpenCV writes one after the other
-                if isinstance(given, (list, tuple)) and any_overlap(images, len(given)):
-                    msg = f"{name} overlaps with other images"
-                    raise ValueError(msg)
+            if name in self.images:
+                count = len(given) if isinstance(given, (list, tuple)) else 1
+                _check_written(name, images, count)
             elif index < len(args):
                 args[index] = self._checked(name, given, images)
             else:
@@ -330,6 +337,28 @@ class Operation:
         """Return what is promised of a call."""
         plan = self.plan(args, kwargs, _device)
         return None if plan is None else plan.promise
+
+
+def _check_written(name: str, images: Sequence[Any], count: int) -> None:
+    """Make sure of images that are read and written.
+
+    Args:
+        name: The parameter that they are given for.
+        images: All of the call; these are the last ones.
+        count: How many they are.
+
+    Raises:
+        ValueError: They are for OpenCV to judge.
+    """
+    written = images[len(images) - count :]
+    if any(
+        isinstance(each, np.ndarray) and each.size and not is_writable(each) for each in written
+    ):
+        msg = f"{name}: {NOT_WRITABLE}"
+        raise ValueError(msg)
+    if any_overlap(images, count):  # of several, OpenCV writes one after the other
+        msg = f"{name} overlaps with other images"
+        raise ValueError(msg)
 
 
 def _is_of_images(value: Any) -> bool:

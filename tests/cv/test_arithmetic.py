@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
+from devicecore import cv  # noqa: E402 - like the others
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
+from devicecore.errors import NoKernelError  # noqa: E402 - like the others
 from tests.cv.differential import compare, image, photo  # noqa: E402 - it imports torch
 
 TYPES = ["uint8", "int8", "uint16", "int16", "float32"]
@@ -217,3 +219,24 @@ def test_masks_and_found_thresholds_are_not_for_triton() -> None:
         operation = catalog.find(name, "triton")
         assert operation is not None
         assert operation.plan(args, kwargs) is None
+
+
+@pytest.mark.parametrize("size", [(1, 5), (2, 3), (5, 9), (4, 10), (12, 10)])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_not_with_a_mask_and_more_channels_than_pixels(
+    size: tuple[int, int], dtype: str, kind: Any
+) -> None:
+    pixels = size[0] * size[1]
+    for channels in (pixels, pixels + 1, 127):
+        picture = image(*size, channels, dtype)
+        mask = image(*size, 0) & 1
+        try:
+            expected = cv2.bitwise_not(picture, mask=mask)
+        except cv2.error:
+            assert channels > pixels
+            with cv.using("torch"), pytest.raises((cv2.error, NoKernelError)):
+                cv.bitwise_not(kind(picture), mask=kind(mask))
+        else:
+            found = cv.bitwise_not(kind(picture), mask=kind(mask))
+            assert np.asarray(found).tobytes() == expected.tobytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,11 @@ np = pytest.importorskip("numpy")
 
 from devicecore import cv  # noqa: E402
 from devicecore.cv import catalog  # noqa: E402
+from devicecore.errors import NoKernelError  # noqa: E402
 from tests.cv.differential import compare, image  # noqa: E402 - it imports torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"]
 sizes = st.tuples(st.integers(1, 30), st.integers(1, 30))
@@ -137,3 +141,51 @@ def test_results_are_memory_of_their_own() -> None:
 )
 def test_calls_for_opencv_to_judge(name: str, args: tuple[Any, ...]) -> None:
     assert compare(name, *args) == "host"
+
+
+def columns(shape: tuple[int, ...]) -> Any:
+    return np.zeros((shape[0], shape[1] * 2, *shape[2:]), np.uint8)[:, ::2]
+
+
+def read_only(shape: tuple[int, ...]) -> Any:
+    return np.broadcast_to(np.uint8(0), shape)
+
+
+LAYOUTS: dict[str, Callable[[tuple[int, ...]], Any]] = {
+    "columns": columns,
+    "upside down": lambda shape: np.zeros(shape, np.uint8)[::-1],
+    "backwards": lambda shape: np.zeros(shape, np.uint8)[..., ::-1],
+    "columns first": lambda shape: np.zeros(shape, np.uint8, order="F"),
+    "some channels": lambda shape: np.zeros((*shape[:-1], shape[-1] + 2), np.uint8)[..., :-2],
+    "read only": read_only,
+    "some rows": lambda shape: np.zeros((shape[0] * 2, *shape[1:]), np.uint8)[::2],
+    "a part": lambda shape: np.zeros((shape[0], shape[1] + 9, *shape[2:]), np.uint8)[:, 3:-6],
+}
+
+
+@pytest.mark.parametrize("label", [None, "torch", "native"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["insertChannel", "mixChannels"])
+def test_layouts_that_are_written_into(name: str, layout: str, label: Any) -> None:
+    def call(module: Any) -> Any:
+        place, plane = LAYOUTS[layout]((4, 10, 3)), np.full((4, 10), 9, np.uint8)
+        args = (plane, place, 1) if name == "insertChannel" else ([plane], [place], [0, 1])
+        try:
+            getattr(module, name)(*args)
+        except (cv2.error, NoKernelError):
+            return place.copy(), "refused"
+        return place.copy(), "written"
+
+    place, expected = call(cv2)
+    with cv.using(label) if label else cv.accept("exact"):
+        found, answer = call(cv)
+    assert answer == expected
+    assert np.array_equal(found, place)
+    assert answer == ("written" if layout in {"some rows", "a part"} else "refused")
+
+
+def test_why_a_layout_is_not_written_into() -> None:
+    operation = catalog.find("mixChannels", "torch")
+    assert operation is not None
+    args = ([np.zeros((4, 10), np.uint8)], [columns((4, 10, 3))], [0, 1])
+    assert operation.why_not(args, {}) == "dst: OpenCV does not write there"

@@ -93,6 +93,9 @@ def bitwise_not(
     kind = _BITS.get(src.dtype)
     if kind is None or src.pixels == 0:
         return None
+    # With a mask, OpenCV takes the image for numbers, too, of which there is one for each channel.
+    if mask is not None and src.pixels < src.channels:
+        return None
     return _masked(Plan(lambda x: torch.bitwise_not(x.view(kind)).view(x.dtype)), mask, src, dst)
 
 
