@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from devicecore.liveness import hardware
+from devicecore.names import PROVIDER_TYPES
 from devicecore.ort import CPU_PROVIDER, ort_package, plugin_library, provider_named
 from devicecore.ort.package import is_built_in
 
@@ -105,4 +107,9 @@ class Case:
             states.setdefault(candidate.registration.device_type, set()).add(
                 candidate.liveness.state
             )
-        return frozenset(name for name, seen in states.items() if seen == {"absent"})
+        absent = {name for name, seen in states.items() if seen == {"absent"}}
+        # One that was excluded was not looked at, and of some no factory is installed.
+        not_seen = {*PROVIDER_TYPES.values()} - {
+            name for name, seen in states.items() if seen != {"excluded"}
+        }
+        return frozenset(absent | {name for name in not_seen if hardware.why_absent(name)})

@@ -22,6 +22,7 @@ from devicecore.ort.package import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from devicecore.doctor.case import Case
     from devicecore.ort import Provider
 
 # Where installers put libraries that the loader need not know of.
@@ -59,9 +60,15 @@ class Lack:
     later: Mapping[str, Path | None] = field(factory=dict, hash=False)
 
 
-def lacks() -> Iterator[Lack]:
-    """Yield what each provider's library lacks, for the providers that are installed here."""
+def lacks(case: Case) -> Iterator[Lack]:
+    """Yield what each provider's library lacks, for the providers that are installed here.
+
+    What has no hardware here is left out: with all of its libraries it would compute nothing.
+    """
+    absent = case.absent_types
     for provider, library, is_plugin in _installed():
+        if provider.device_type in absent:
+            continue
         missing = missing_libraries(library, provided_by_import(library))
         wheels = wheel_libraries()
         elsewhere = {

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 def find(case: Case) -> Iterator[Finding]:
     """Yield all that each provider misses, at once."""
-    del case
     package = ort_package()
-    for lack in lacks():
+    for lack in lacks(case):
         later = [name for name, place in lack.later.items() if place is None]
         missing = tuple(name for name in (*lack.nowhere, *later) if not is_tensorrt(name))
         if not missing or package is None:

@@ -22,6 +22,8 @@ def find(case: Case) -> Iterator[Finding]:
     """Yield the sessions that ask for such a name, and a build whose provider was removed."""
     package = ort_package()
     for known in PROVIDERS.values():
+        if known.device_type in case.absent_types:  # neither the old one nor the new one helps
+            continue
         if known.replaced_by and package and is_built_in(known, package):
             successor = provider_named(known.replaced_by)
             yield Finding(
@@ -33,12 +35,15 @@ def find(case: Case) -> Iterator[Finding]:
     for session in case.sessions:
         known = provider_named(session.provider)
         if known.replaced_by:
+            install = how_to_install(provider_named(known.replaced_by), package)
+            absent = known.device_type in case.absent_types
             yield Finding(
                 _NAME,
                 f"{known.name} is no longer a provider, so the session runs on the CPU",
                 known.note,
-                f'providers=["{known.replaced_by}"], after: '
-                f"{how_to_install(provider_named(known.replaced_by), package)}",
+                "choose a provider whose hardware is here"
+                if absent
+                else f'providers=["{known.replaced_by}"], after: {install}',
             )
         elif session.provider not in PROVIDERS and not session.library:
             yield _unknown(session)

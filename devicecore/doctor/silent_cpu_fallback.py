@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from devicecore.doctor.diagnosis import Finding
 from devicecore.doctor.libraries import lacks
 from devicecore.ort import ort_package, provider_named
-from devicecore.ort.builds import lack_of
+from devicecore.ort.builds import lack_of, without_hardware
 from devicecore.ort.package import is_built_in
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _STRICT = 'options.add_session_config_entry("session.disable_cpu_ep_fallback", "
 
 def find(case: Case) -> Iterator[Finding]:
     """Yield the listed providers whose library cannot be loaded, and the sessions on the CPU."""
-    for lack in lacks():
+    for lack in lacks(case):
         missing = (*lack.nowhere, *lack.elsewhere)
         if missing and not lack.is_plugin:
             yield Finding(
@@ -33,10 +33,10 @@ def find(case: Case) -> Iterator[Finding]:
             )
     for session in case.sessions:
         if session.trial and not session.is_cpu:
-            yield from _of_session(session, session.trial)
+            yield from _of_session(session, session.trial, case)
 
 
-def _of_session(session: Session, trial: Trial) -> Iterator[Finding]:
+def _of_session(session: Session, trial: Trial, case: Case) -> Iterator[Finding]:
     live, total = trial.nodes.get(session.provider, 0), trial.total
     if not total and not trial.error:  # ONNX Runtime < 1.24 does not tell
         return
@@ -57,7 +57,7 @@ def _of_session(session: Session, trial: Trial) -> Iterator[Finding]:
         return
     if trial.listed:
         seen = f"{seen}, although session.get_providers() lists it"
-    why, fix = _why(session)
+    why, fix = _why(session, case)
     said = why or trial.error or " | ".join(trial.log)
     yield Finding(
         _NAME,
@@ -67,13 +67,16 @@ def _of_session(session: Session, trial: Trial) -> Iterator[Finding]:
     )
 
 
-def _why(session: Session) -> tuple[str, str]:
+def _why(session: Session, case: Case) -> tuple[str, str]:
     """Return why the provider cannot be there at all, and the fix; empty where it can."""
     package, known = ort_package(), provider_named(session.provider)
     trial = session.trial
+    state, lack, fix = "", "", ""
+    if package is not None and not session.is_plugin and not is_built_in(known, package):
+        state, lack, fix = lack_of(known, package)
+    if known.device_type in case.absent_types and state != "broken":
+        why = without_hardware(known) or f"there is no hardware for {known.device_type} here"
+        return why, "choose a provider whose hardware is here"
     if session.is_plugin and trial and not trial.devices and not trial.error:
         return "its plug-in offers no device for the hardware here", "choose another provider"
-    if package is None or session.is_plugin or is_built_in(known, package):
-        return "", ""
-    _, why, fix = lack_of(known, package)
-    return why, fix
+    return lack, fix

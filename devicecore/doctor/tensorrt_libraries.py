@@ -21,8 +21,7 @@ _MAJOR = re.compile(r"\.so\.(\d+)")
 
 def find(case: Case) -> Iterator[Finding]:
     """Yield what the TensorRT provider wants, and what there is instead."""
-    del case
-    for lack in lacks():
+    for lack in lacks(case):
         if wanted := [name for name in (*lack.nowhere, *lack.elsewhere) if is_tensorrt(name)]:
             yield _of(lack, wanted)
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 def find(case: Case) -> Iterator[Finding]:
     """Yield the providers that work only after something else has loaded their libraries."""
-    del case
-    for lack in lacks():
+    for lack in lacks(case):
         found = {**lack.elsewhere, **lack.later}
         places = {name: file for name, file in found.items() if file and not is_tensorrt(name)}
         if not places:

@@ -25,6 +25,7 @@ PROVIDER_TYPES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CPUExecutionProvider": "CPU",
         "CUDAExecutionProvider": "CUDA",
+        "cuda_ep": "CUDA",
         "TensorrtExecutionProvider": "TENSORRT",
         "NvTensorRTRTXExecutionProvider": "TENSORRT",
         "CoreMLExecutionProvider": "COREML",

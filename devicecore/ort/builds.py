@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from devicecore.liveness import hardware
 from devicecore.optional.faults import package_fault
 from devicecore.optional.search_path import search_path
 from devicecore.ort.package import leftover_folder, ort_package, why_missing
-from devicecore.ort.providers import PROVIDERS, provider_named
+from devicecore.ort.providers import PROVIDERS
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
@@ -63,21 +64,20 @@ def _has_the_package(distribution: PathDistribution) -> bool:
     return any(file.parts[0] == _PLAIN for file in distribution.files or ())
 
 
-def build_fault(absent: Collection[str] = ()) -> BuildFault | None:
+def build_fault() -> BuildFault | None:
     """Return what is wrong with the folder of ONNX Runtime; None if nothing is, or there is none.
 
-    Args:
-        absent: The device types that this machine has no hardware for: no build is kept for them.
+    No build is kept for hardware that this machine has not.
     """
     package, recorded = ort_package(), recorded_builds()
     if package is None:
-        return _emptied(recorded, absent)
+        return _emptied(recorded)
     if len(recorded) > 1:
         return BuildFault(
             "several builds of ONNX Runtime share one folder, and the one installed last wins",
             f"pip lists {', '.join(f'{name} {version}' for name, version in recorded.items())}; "
             f"an import gets {package.label}",
-            f"pip uninstall -y {' '.join(recorded)} && pip install {_best(recorded, absent)}",
+            f"pip uninstall -y {' '.join(recorded)} && pip install {_best(recorded)}",
         )
     if recorded and package.distribution:
         ((only, version),) = recorded.items()
@@ -88,12 +88,12 @@ def build_fault(absent: Collection[str] = ()) -> BuildFault | None:
             return BuildFault(
                 "the files of ONNX Runtime are those of another build than pip lists",
                 f"pip lists {only} {version}; an import gets {package.label}",
-                f"pip install --force-reinstall --no-deps {only}",
+                _put_back(recorded),
             )
     return None
 
 
-def _emptied(recorded: Mapping[str, str], absent: Collection[str]) -> BuildFault | None:
+def _emptied(recorded: Mapping[str, str]) -> BuildFault | None:
     leftover = leftover_folder()
     if leftover is None:
         hidden = package_fault(_PLAIN)
@@ -104,8 +104,16 @@ def _emptied(recorded: Mapping[str, str], absent: Collection[str]) -> BuildFault
     return BuildFault(
         f"{_PLAIN} {imports}: one build of it was uninstalled, and took the files of another along",
         f"{lacks}; pip still lists {', '.join(recorded) or 'none'}",
-        f"pip install --force-reinstall --no-deps {_best(recorded, absent)}",
+        _put_back(recorded),
     )
+
+
+def _put_back(recorded: Collection[str]) -> str:
+    """Return the command that brings the files back which one of the *recorded* builds lacks."""
+    best = _best(recorded)
+    if best in recorded or not recorded:
+        return f"pip install --force-reinstall --no-deps {best}"
+    return f"pip uninstall -y {' '.join(recorded)} && pip install {best}"
 
 
 def lack_of(
@@ -113,22 +121,28 @@ def lack_of(
 ) -> tuple[State, str, str]:
     """Return state, reason and fix for a provider that the installed ONNX Runtime has not.
 
+    What is wrong with ONNX Runtime itself comes first: nothing that is installed beside it helps.
+    Without the hardware, no package is proposed.
+
     Args:
         known: The provider.
         package: The installed ONNX Runtime; None without one.
         plugin: Whether the plug-in is meant or a build with it; None for either.
     """
-    fix = how_to_install(known, package, plugin=plugin)
-    if package is None:
-        fault = build_fault()
-        if fault is None:
-            return "missing", "onnxruntime is not installed", fix
+    concerned = not set(known.distributions).isdisjoint(recorded_builds())
+    fault = build_fault() if package is None or (plugin is not True and concerned) else None
+    if fault is not None:
         return "broken", f"{fault.problem} ({fault.evidence})", fault.fix
-    if plugin is not True and not set(known.distributions).isdisjoint(recorded_builds()):
-        fault = build_fault()
-        if fault is not None:
-            return "broken", f"{fault.problem} ({fault.evidence})", fault.fix
-    return "missing", why_missing(known, package, plugin=plugin), fix
+    if absent := without_hardware(known):
+        return "absent", absent, ""
+    why = why_missing(known, package, plugin=plugin) if package else "onnxruntime is not installed"
+    return "missing", why, how_to_install(known, package, plugin=plugin)
+
+
+def without_hardware(known: Provider) -> str:
+    """Return that there is no hardware here for *known*; empty if there may be."""
+    absent = hardware.why_absent(known.device_type or "")
+    return f"{absent} ({known.note})" if absent and known.replaced_by else absent
 
 
 def how_to_install(
@@ -153,20 +167,23 @@ def how_to_install(
     return f"pip uninstall -y {' '.join(others)} && {command}"
 
 
-def _best(recorded: Collection[str], absent: Collection[str]) -> str:
+def _best(recorded: Collection[str]) -> str:
     """Return the build to keep: one for an accelerator if its hardware may be here."""
-    special = [name for name in recorded if name != _PLAIN]
-    useful = [name for name in special if not _types_of(name) or _types_of(name) - {*absent}]
-    first = next(iter(special), _PLAIN)
-    return next(iter(useful), _PLAIN if _PLAIN in recorded else first)
+    useful = [name for name in recorded if name != _PLAIN and _may_serve(name)]
+    return next(iter(useful), _PLAIN)
 
 
-def _types_of(distribution: str) -> set[str | None]:
-    return {
-        provider_named(name).device_type
-        for name, known in PROVIDERS.items()
-        if distribution in known.distributions and name != CPU_PROVIDER
+def _may_serve(distribution: str) -> bool:
+    """Return whether hardware for a build may be here; it may be anything for one of others."""
+    types = {
+        known.device_type
+        for known in PROVIDERS.values()
+        if distribution in known.distributions and known.name != CPU_PROVIDER
     }
+    # A build with OpenVINO in it runs on every processor; only the plug-in wants those of Intel.
+    return not types or any(
+        each in (None, "OPENVINO") or hardware.is_here(each) is not False for each in types
+    )
 
 
 def _release(text: str) -> str:

@@ -221,4 +221,4 @@ def _refuse_unknown(ort: Any, provider: str) -> None:
 def _explained(error: DeviceCoreError, spec: SessionSpec) -> DeviceCoreError:
     """Return *error*, or the one that names what the provider's library misses, if it does."""
     cause = missing_cause(spec) if isinstance(error, NotLiveError) else None
-    return NotLiveError(spec.provider, "broken", *cause) if cause else error
+    return NotLiveError(spec.provider, *cause) if cause else error

@@ -19,7 +19,7 @@ from devicecore.liveness import Liveness
 from devicecore.liveness.report import failure
 from devicecore.optional import require
 from devicecore.optional.faults import package_fault
-from devicecore.ort.builds import lack_of
+from devicecore.ort.builds import lack_of, without_hardware
 from devicecore.ort.libraries import install_hint, libraries_named_in, missing_libraries
 from devicecore.ort.log_capture import captured_log
 from devicecore.ort.opening import open_session
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from devicecore.liveness import State
+    from devicecore.ort.providers import Provider
 
 # The states that opening a session can tell from being broken.
 _STATES: Mapping[str, State] = {
@@ -82,7 +83,7 @@ def provider_metadata(provider: str, *, plugin: bool | None = None) -> Liveness:
         if library is None and not known.library and is_built_in(known, package):
             return Liveness("untried", reason=f"part of {package.name}", detail=str(package.folder))
     if library is not None:
-        return library_metadata(library)
+        return library_metadata(library, known)
     state, reason, fix = lack_of(known, package, plugin=plugin)
     return Liveness(state, reason=reason, fix=fix)
 
@@ -95,11 +96,13 @@ def _hidden() -> Liveness | None:
     return None
 
 
-def library_metadata(library: Path) -> Liveness:
-    """Return whether everything that the provider's *library* needs can be loaded."""
+def library_metadata(library: Path, known: Provider) -> Liveness:
+    """Return whether everything that the *library* of a provider needs can be loaded."""
     missing = missing_libraries(library, provided_by_import(library))
     if not missing:
         return Liveness("untried", reason=f"{library.name} is installed", detail=str(library))
+    if absent := without_hardware(known):  # no library would help
+        return Liveness("absent", reason=absent)
     package = ort_package()
     return Liveness(
         "broken",
@@ -123,7 +126,7 @@ def probe_provider(spec: SessionSpec) -> Liveness:
 
 def _files_of(spec: SessionSpec) -> Liveness:
     if spec.library is not None and ort_package() is not None:
-        return library_metadata(Path(spec.library))
+        return library_metadata(Path(spec.library), provider_named(spec.provider))
     return provider_metadata(spec.provider, plugin=None if spec.is_plugin else False)
 
 

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import DeviceCoreError, NotLiveError
 from devicecore.ort.assignment import can_record, profiled_nodes, recorded_nodes
+from devicecore.ort.builds import without_hardware
 from devicecore.ort.libraries import install_hint, missing_libraries
 from devicecore.ort.package import ort_package, provider_library
+from devicecore.ort.providers import provider_named
 from devicecore.ort.spec import CPU_PROVIDER
 from devicecore.ort.translation import running_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from devicecore.liveness import State
     from devicecore.ort.spec import SessionSpec
 
 _QUEUED_KEY = "disable_synchronize_execution_providers"
@@ -161,18 +164,23 @@ def _profiled(session: Any, provider: str) -> Mapping[str, int]:
 def _why_idle(spec: SessionSpec, total: int, log: Sequence[str]) -> tuple[str, str]:
     """Return why a provider took no node, and the fix."""
     if cause := missing_cause(spec):
-        return cause
+        return cause[1:]
     reason = f"it takes none of the model's {total} nodes"
     said = " | ".join(log)
     return f"{reason} ({said})" if said else reason, "choose another device for this model"
 
 
-def missing_cause(spec: SessionSpec) -> tuple[str, str] | None:
-    """Return reason and fix where the provider's library cannot be loaded for want of others."""
+def missing_cause(spec: SessionSpec) -> tuple[State, str, str] | None:
+    """Return state, reason and fix where the provider's library lacks others; None if it is not so.
+
+    Without the hardware that is what is said, since no library would help.
+    """
     library = Path(spec.library) if spec.library else provider_library(spec.provider)
     missing = missing_libraries(library) if library else ()
     if library is None or not missing:
         return None
+    if absent := without_hardware(provider_named(spec.provider)):
+        return "absent", absent, ""
     package = ort_package()
     reason = f"{library.name} cannot be loaded without {', '.join(missing)}"
-    return reason, install_hint(missing, package.cuda_version if package else "")
+    return "broken", reason, install_hint(missing, package.cuda_version if package else "")

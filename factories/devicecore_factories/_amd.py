@@ -7,26 +7,19 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore_factories import _hardware, _visibility
+from devicecore.liveness import hardware as _hardware
+from devicecore_factories import _visibility
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-TITLE = "AMD GPU"
+TITLE = _hardware.AMD_GPU
 DRIVER_FIX = "install ROCm's driver, and join the groups render and video"
 
 _NODES = "sys/class/kfd/kfd/topology/nodes"
 # Each filters what the one before let through; HIP reads CUDA's only where its own is not set.
 _VARIABLES = (("ROCR_VISIBLE_DEVICES",), ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"))
-
-
-def is_here() -> bool | None:
-    """Return whether this machine has a card; None where that cannot be told."""
-    if _hardware.exists("dev/kfd"):
-        return True
-    cards = _hardware.pci_cards(_hardware.AMD, accelerators=True)
-    return None if cards is None else bool(cards)
 
 
 def hidden() -> Liveness | None:

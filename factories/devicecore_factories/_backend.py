@@ -10,7 +10,8 @@ from attrs import evolve
 from devicecore.device import DeviceLocality
 from devicecore.device_factory import DeviceFactory, DeviceOptions
 from devicecore.liveness import Liveness
-from devicecore_factories import _answers, _hardware
+from devicecore.liveness import hardware as _hardware
+from devicecore_factories import _answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ class BackendFactory(DeviceFactory):
 
     def is_here(self) -> bool | None:
         """Return whether this machine has such hardware; None where that cannot be told."""
-        return None
+        return _hardware.is_here(self.device_type)
 
     def hidden(self) -> Liveness | None:
         """Return what hides all such hardware from this process; None if nothing is known to."""

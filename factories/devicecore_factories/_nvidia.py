@@ -12,26 +12,16 @@ import sys
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore_factories import _hardware, _visibility
+from devicecore.liveness import hardware as _hardware
+from devicecore_factories import _visibility
 
-TITLE = "NVIDIA GPU"
+TITLE = _hardware.NVIDIA_GPU
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _TIMEOUT_S = 20.0
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NO_DEVICE, _STUB, _MISMATCH = 100, 34, 803  # CUresult
 _MAJOR, _MINOR = 75, 76  # CUdevice_attribute
-
-
-def is_here() -> bool | None:
-    """Return whether this machine has a card; None where that cannot be told."""
-    # The last two are those of Jetson boards, whose GPU is on no bus.
-    if any(map(_hardware.exists, ("dev/nvidia[0-9]*", "dev/nvhost-gpu", "dev/nvgpu"))):
-        return True
-    if _hardware.exists("dev/dxg"):  # WSL shows some GPU, not whose
-        return None
-    cards = _hardware.pci_cards(_hardware.NVIDIA)
-    return None if cards is None else bool(cards)
 
 
 def hidden() -> Liveness | None:

@@ -9,6 +9,7 @@ from attrs import asdict, evolve, frozen
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.liveness import hardware as _hardware
 from devicecore.ort import (
     SessionSpec,
     ep_devices,
@@ -19,7 +20,7 @@ from devicecore.ort import (
     register,
 )
 from devicecore.ort.plugins import native_device
-from devicecore_factories import _answers, _hardware, _nvidia
+from devicecore_factories import _answers, _nvidia
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -46,9 +46,6 @@ class CudaFactory(BackendFactory):
     systems = ("linux", "win32")
     probe_timeout_s = 30.0  # a cold driver without persistence takes seconds for each card
 
-    def is_here(self) -> bool | None:
-        return _nvidia.is_here()
-
     def hidden(self) -> Liveness | None:
         return _nvidia.hidden()
 

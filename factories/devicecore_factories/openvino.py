@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from devicecore.liveness import PhysicalDevice
+from devicecore.liveness import hardware as _hardware
 from devicecore.names import DeviceName
 from devicecore.optional import require
 from devicecore.ort import SessionSpec, probe_provider, provider_library
-from devicecore_factories import _answers, _hardware
+from devicecore_factories import _answers
 from devicecore_factories._backend import BackendFactory, facts_of
 from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._session_probe import (
@@ -47,13 +48,6 @@ class OpenVINOPluginFactory(BackendFactory):
     frameworks = ("onnx",)
     hardware = "hardware of Intel"
     probe_timeout_s = 60.0  # on a GPU or NPU its compiler runs for seconds, even for a small model
-
-    def is_here(self) -> bool | None:
-        maker = _hardware.cpu_maker()
-        cards = _hardware.pci_cards(_hardware.INTEL, accelerators=True)
-        if maker == _MAKER or cards:
-            return True
-        return False if maker and cards is not None else None
 
     def look(self, framework: str) -> Liveness:
         return look_at([_PLUGIN])

@@ -42,9 +42,6 @@ class RocmFactory(BackendFactory):
     systems = ("linux", "win32")
     probe_timeout_s = 60.0  # kernels are loaded, and for MIGraphX compiled, at the first use
 
-    def is_here(self) -> bool | None:
-        return _amd.is_here()
-
     def hidden(self) -> Liveness | None:
         return _amd.hidden()
 

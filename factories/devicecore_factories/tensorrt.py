@@ -45,9 +45,6 @@ class TensorRTFactory(BackendFactory):
     systems = ("linux", "win32")
     probe_timeout_s = 120.0  # it tries out its kernels before it runs even the smallest model
 
-    def is_here(self) -> bool | None:
-        return _nvidia.is_here()
-
     def hidden(self) -> Liveness | None:
         return _nvidia.hidden()
 

@@ -8,7 +8,6 @@ from attrs import evolve
 
 from devicecore import config
 from devicecore.liveness import Liveness
-from devicecore_factories import _hardware
 from devicecore_factories._backend import BackendFactory, facts_of
 from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._session_probe import (
@@ -37,9 +36,6 @@ class WebGPUFactory(BackendFactory):
     hardware = "GPU"
     probe_timeout_s = 30.0  # shaders are compiled at the first run, in software quite slowly
     adapter: ClassVar[str] = "GPU"
-
-    def is_here(self) -> bool | None:
-        return _hardware.has_gpu()
 
     def look(self, framework: str) -> Liveness:
         return look_at([_OFFER])

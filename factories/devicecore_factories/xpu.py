@@ -9,7 +9,8 @@ from attrs import evolve
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import PhysicalDevice
-from devicecore_factories import _hardware, _visibility
+from devicecore.liveness import hardware as _hardware
+from devicecore_factories import _visibility
 from devicecore_factories._backend import BackendFactory
 from devicecore_factories._torch_device import TorchDevice
 from devicecore_factories._torch_probe import torch_cards, torch_metadata, try_torch
@@ -34,10 +35,6 @@ class XpuFactory(BackendFactory):
     hardware = "Intel GPU"
     systems = ("linux", "win32")
     probe_timeout_s = 60.0  # kernels that were not built for a card are compiled at the first use
-
-    def is_here(self) -> bool | None:
-        cards = _hardware.pci_cards(_hardware.INTEL)
-        return None if cards is None else bool(cards)
 
     def hidden(self) -> Liveness | None:
         cards = _hardware.pci_cards(_hardware.INTEL)

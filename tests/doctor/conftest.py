@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 
 PROGRAM = """\
 import json, sys
+from pathlib import Path
 from attrs import asdict
+from devicecore.liveness import hardware
+hardware.ROOT = Path(sys.argv[2])
 from devicecore.doctor import Case, Session, diagnose, tried
 asked = tuple(tried(Session(*arguments)) for arguments in json.loads(sys.argv[1]))
 found = [asdict(finding) for finding in diagnose(Case(sessions=asked))]
 imported = sorted({"cv2", "numpy", "onnxruntime", "torch"} & sys.modules.keys())
 print(json.dumps({"findings": found, "imported": imported}))
 """
+
+# Where there are no files of a system: which hardware this machine has is not known there.
+SAYS_NOTHING = Path("/nowhere")
 
 
 @pytest.fixture
@@ -39,10 +45,11 @@ def _findings(
     sessions: Any = (),
     python: Path | str = sys.executable,
     environment: Mapping[str, str] | None = None,
+    system: Path = SAYS_NOTHING,
 ) -> list[dict[str, str]]:
     path = os.pathsep.join(map(str, [*folders, packages]))
     told = subprocess.run(
-        [python, "-c", PROGRAM, json.dumps(list(sessions))],
+        [python, "-c", PROGRAM, json.dumps(list(sessions)), str(system)],
         env={**os.environ, "PYTHONPATH": path, **(environment or {})},
         capture_output=True,
         text=True,
@@ -75,6 +82,18 @@ def gpu_build(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def without_a_card(tmp_path: Path) -> Path:
+    """Return the files of a system whose bus has no accelerator; they are fakes."""
+    bridge = tmp_path / "system/sys/bus/pci/devices/0000:00:00.0"
+    bridge.mkdir(parents=True)
+    (bridge / "vendor").write_text("0x8086")
+    (bridge / "class").write_text("0x060000")
+    (tmp_path / "system/proc").mkdir()
+    (tmp_path / "system/proc/cpuinfo").write_text("vendor_id : AuthenticAMD\n")
+    return tmp_path / "system"
 
 
 def needing(libraries: list[str]) -> bytes:

@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doctor.conftest import needing, record
+from tests.doctor.conftest import SAYS_NOTHING, needing, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 pytest.importorskip("onnxruntime")
 
 EVERYBODY = """\
 import json
-from devicecore.device_factory import Candidate, Registration
-from devicecore.doctor import Case, diagnose
-from devicecore.errors import NotLiveError
-from devicecore.liveness import Liveness
+from pathlib import Path
+from devicecore.doctor import Case, Session, Trial, diagnose
+from devicecore.liveness import hardware
+hardware.ROOT = Path("{system}")
 from devicecore.ort import creation, package, provider_metadata
 from devicecore.ort.builds import lack_of
 from devicecore.ort.providers import provider_named
 answer = provider_metadata("{provider}")
 lack = lack_of(provider_named("{provider}"), package.ort_package())
-absent = Liveness("absent")
-case = Case(tuple(Candidate(Registration(t, "a:B", 0), 0, absent) for t in {absent}))
+opened = Trial({{"CPUExecutionProvider": 2}})
+case = Case(sessions=tuple(Session(name, trial=opened) for name in {sessions}))
 found = [each for each in diagnose(case) if each.name == "two-onnxruntime-packages"]
 print(json.dumps({{
     "probe": [answer.state, answer.reason, answer.fix],
     "error": lack,
     "doctor": [(each.problem, each.fix) for each in found],
     "all": [each.name for each in diagnose(case)],
+    "fixes": [each.fix for each in diagnose(case)],
 }}))
 """
 CUDA = "CUDAExecutionProvider"
 
 
-def asked(told: Callable[..., Any], folder: Path, provider: str = CUDA, absent: str = "()") -> Any:
-    return told(EVERYBODY.format(provider=provider, absent=absent), folder)
+def program(provider: str = CUDA, system: Path = SAYS_NOTHING, sessions: Sequence[str] = ()) -> str:
+    return EVERYBODY.format(provider=provider, system=system, sessions=tuple(sessions))
+
+
+def asked(told: Callable[..., Any], folder: Path, *args: Any) -> Any:
+    return told(program(*args), folder)
 
 
 def build_of(folder: Path, distribution: str) -> Path:
@@ -68,15 +74,89 @@ def test_the_library_of_a_build_below_another(told: Callable[..., Any], tmp_path
     assert "missing-or-wrong-major-library" not in said["all"]
 
 
+# Of each kind of provider: those of a build, of a plug-in, of both, and one that was removed.
+OTHERS = [
+    "TensorrtExecutionProvider",
+    "NvTensorRTRTXExecutionProvider",
+    "cuda_ep",
+    "MIGraphXExecutionProvider",
+    "ROCMExecutionProvider",
+    "OpenVINOExecutionProvider",
+    "WebGpuExecutionProvider",
+]
+# What is for hardware, whatever it is called: a package, or a driver.
+FOR_HARDWARE = re.compile(
+    r"\binstall.*(-gpu|-rocm|-migraphx|-webgpu|-openvino|nvidia|tensorrt|cuda|driver)",
+    re.IGNORECASE,
+)
+
+
 def test_without_the_hardware_its_build_is_not_kept(
-    told: Callable[..., Any], tmp_path: Path
+    told: Callable[..., Any], tmp_path: Path, without_a_card: Path
 ) -> None:
     build_of(tmp_path, "onnxruntime")
     record(tmp_path, "onnxruntime-gpu", "1.31.1", "onnxruntime")
     record(tmp_path, "onnxruntime", "1.32.0", "onnxruntime")
-    said = asked(told, tmp_path, absent="('CUDA', 'TENSORRT')")
-    ((_, fix),) = said["doctor"]
-    assert fix == "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime"
+    said = asked(told, tmp_path, CUDA, without_a_card, [CUDA])
+    fix = "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime"
+    assert [fix for _, fix in said["doctor"]] == [fix]
+    assert said["probe"][2] == said["error"][2] == fix
+    assert not any(map(FOR_HARDWARE.search, said["fixes"]))
+    assert "silent-cpu-fallback" in said["all"]
+
+
+@pytest.mark.parametrize("with_files", [True, False])
+def test_without_the_hardware_the_only_build_for_it_is_not_put_back(
+    told: Callable[..., Any], tmp_path: Path, without_a_card: Path, with_files: bool
+) -> None:
+    """pip lists one build, whose files another one took along, or left its own in their place."""
+    if with_files:
+        build_of(tmp_path, "onnxruntime")
+    record(tmp_path, "onnxruntime-gpu", "1.31.1", "onnxruntime")
+    alone = "import sys, attrs; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
+    for system, fix in (
+        (without_a_card, "pip uninstall -y onnxruntime-gpu && pip install onnxruntime"),
+        (SAYS_NOTHING, "pip install --force-reinstall --no-deps onnxruntime-gpu"),
+    ):
+        said = told(f"import numpy, packaging.version\n{alone}{program(CUDA, system)}", tmp_path)
+        assert [fix for _, fix in said["doctor"]] == [fix]
+        assert said["probe"][2] == said["error"][2] == fix
+
+
+@pytest.mark.parametrize("provider", [CUDA, *OTHERS])
+@pytest.mark.parametrize("distribution", ["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm"])
+def test_without_the_hardware_nothing_is_proposed_for_it(
+    told: Callable[..., Any],
+    tmp_path: Path,
+    without_a_card: Path,
+    provider: str,
+    distribution: str,
+) -> None:
+    """The libraries need what is not there: of CUDA, cuDNN, TensorRT and ROCm."""
+    capi = build_of(tmp_path, distribution) / "onnxruntime" / "capi"
+    for name, needs in (
+        ("cuda", ["libcublasLt.so.13", "libcurand.so.10", "libcuda.so.1"]),
+        ("tensorrt", ["libnvinfer.so.10", "libcudnn.so.9"]),
+        ("rocm", ["libamdhip64.so.6"]),
+    ):
+        file = capi / f"libonnxruntime_providers_{name}.so"
+        file.write_bytes(needing(needs))
+    alone = "import sys, attrs; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
+    code = (
+        f"import numpy, packaging.version\n{alone}{program(provider, without_a_card, [provider])}"
+    )
+    said = told(code, tmp_path)
+    assert said["probe"][0] == said["error"][0] == "absent"
+    for reason in (said["probe"][1], said["error"][1]):
+        assert reason.startswith("there is no ")
+    assert said["probe"][2] == said["error"][2] == ""
+    assert not any(map(FOR_HARDWARE.search, said["fixes"])), said["fixes"]
+    of_libraries = {"missing-or-wrong-major-library", "tensorrt-version-or-path"}
+    assert of_libraries.isdisjoint(said["all"])
+    assert said["all"].count("silent-cpu-fallback") == 1
+    if distribution == "onnxruntime-gpu" and provider == CUDA:  # else this test could not fail
+        unknown = told(code.replace(str(without_a_card), str(SAYS_NOTHING)), tmp_path)
+        assert of_libraries <= {*unknown["all"]}
 
 
 @pytest.mark.parametrize("distribution", ["onnxruntime", "onnxruntime-openvino"])
@@ -88,7 +168,7 @@ def test_a_library_that_was_left_behind_for_good(
     record(tmp_path, distribution, "1.32.0", "onnxruntime")
     code = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
     site = "import attr, attrs, numpy, packaging\n"
-    said = told(site + code + EVERYBODY.format(provider=CUDA, absent="()"), tmp_path)
+    said = told(site + code + program(), tmp_path)
     state, reason, fix = said["probe"]
     assert (state, said["doctor"]) == ("missing", [])
     assert reason == f"{distribution} 1.32.0 was built without {CUDA}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doctor.conftest import record
+from tests.doctor.conftest import SAYS_NOTHING, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,7 +186,10 @@ def test_a_package_of_which_pip_has_a_record_and_no_file(
         (tmp_path / source.name).symlink_to(source)
     code = (
         "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
-        "import json\nfrom devicecore.doctor import Case, packages, onnxruntime_packages\n"
+        "import json\nfrom pathlib import Path\n"
+        "from devicecore.liveness import hardware\n"
+        f"hardware.ROOT = Path({str(SAYS_NOTHING)!r})\n"
+        "from devicecore.doctor import Case, packages, onnxruntime_packages\n"
         "from devicecore.errors import BrokenPackageError\n"
         "from devicecore.optional import require\n"
         "found = [*packages.find(Case()), *onnxruntime_packages.find(Case())]\n"

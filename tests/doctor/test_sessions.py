@@ -28,7 +28,8 @@ from devicecore.doctor import (
     tried,
 )
 from devicecore.errors import MissingDependencyError, ModelError
-from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.liveness import Liveness, PhysicalDevice, hardware
+from tests.doctor.conftest import SAYS_NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +79,8 @@ def case(provider: str, options: Mapping[str, str] | None = None, **more: Any) -
     return Case(sessions=(evolve(Session(provider, options or {}), **more),))
 
 
-def test_a_provider_that_is_not_in_the_build(conv: Path) -> None:
+def test_a_provider_that_is_not_in_the_build(conv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "ROOT", SAYS_NOTHING)
     session = tried(Session(CUDA, model=conv))
     assert session.trial is not None
     if session.trial.listed:
@@ -175,7 +177,8 @@ def test_fixed_shapes_or_no_convolution_cost_one_search(fixed_conv: Path) -> Non
         ("caffe", "--library FILE"),
     ],
 )
-def test_names_that_nobody_knows(name: str, fix: str) -> None:
+def test_names_that_nobody_knows(name: str, fix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "ROOT", SAYS_NOTHING)
     (found,) = renamed_provider.find(case(name))
     assert found.name == "renamed-or-removed-provider"
     assert found.fix.startswith(fix)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore_factories import _hardware, _nvidia, _visibility
+from devicecore.liveness import hardware as _hardware
+from devicecore_factories import _nvidia, _visibility
 from devicecore_factories.cuda import CudaFactory
 from devicecore_factories.openvino import OpenVINOInTreeFactory, OpenVINOPluginFactory
 from devicecore_factories.rocm import RocmFactory

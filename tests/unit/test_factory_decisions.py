@@ -14,8 +14,9 @@ import pytest
 
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.liveness import hardware as _hardware
 from devicecore.ort import EpDevice, SessionSpec
-from devicecore_factories import _hardware, _nvidia, _session_probe, _torch_probe, openvino
+from devicecore_factories import _nvidia, _session_probe, _torch_probe, openvino
 from devicecore_factories._session_probe import Offer
 from devicecore_factories.coreml import CoreMLFactory
 from devicecore_factories.cuda import CudaFactory

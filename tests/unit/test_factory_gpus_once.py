@@ -14,8 +14,9 @@ from devicecore.device import Device
 from devicecore.device_mgr import DeviceMgr
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.liveness import hardware as _hardware
 from devicecore.ort import EpDevice, SessionSpec
-from devicecore_factories import _hardware, _nvidia, _session_probe, openvino
+from devicecore_factories import _nvidia, _session_probe, openvino
 from devicecore_factories._session_probe import Offer
 from devicecore_factories.openvino import OpenVINOInTreeFactory
 from devicecore_factories.xpu import XpuFactory

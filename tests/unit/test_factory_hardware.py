@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from devicecore_factories import _amd, _hardware, _nvidia
+from devicecore.liveness import hardware as _hardware
+from devicecore_factories import _amd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,8 +46,8 @@ def kfd(root: Path, node: int, **facts: int) -> None:
 
 def test_a_system_without_a_bus_tells_nothing(root: Path) -> None:
     assert _hardware.pci_cards(_hardware.NVIDIA) is None
-    assert _nvidia.is_here() is None
-    assert _amd.is_here() is None
+    assert _hardware.is_here("CUDA") is None
+    assert _hardware.is_here("ROCM") is None
 
 
 def test_cards_are_told_by_maker_and_class(root: Path) -> None:
@@ -60,13 +61,13 @@ def test_cards_are_told_by_maker_and_class(root: Path) -> None:
         ("0000:5e:00.0", 1),
     ]
     assert _hardware.pci_cards(_hardware.INTEL) == []
-    assert _nvidia.is_here() is True
+    assert _hardware.is_here("CUDA") is True
 
 
 def test_a_bus_without_a_card_means_there_is_none(root: Path) -> None:
     pci(root, "0000:00:00.0", _hardware.INTEL, 0x060000)
-    assert _nvidia.is_here() is False
-    assert _amd.is_here() is False
+    assert _hardware.is_here("CUDA") is False
+    assert _hardware.is_here("ROCM") is False
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_device_files_tell_where_the_bus_does_not(
     pci(root, "0000:00:00.0", _hardware.INTEL, 0x060000)
     (root / "dev").mkdir()
     (root / file).touch()
-    assert _nvidia.is_here() is answer
+    assert _hardware.is_here("CUDA") is answer
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.device_factory import DeviceOptions
 from devicecore.liveness import Liveness, PhysicalDevice
+from devicecore.liveness import hardware as _hardware
 from devicecore.names import DeviceName
 from devicecore.ort import SessionSpec
-from devicecore_factories import _hardware, _session_probe
+from devicecore_factories import _session_probe
 from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._torch_device import TorchDevice
 from devicecore_factories.coreml import CoreMLFactory

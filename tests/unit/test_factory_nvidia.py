@@ -14,7 +14,8 @@ from uuid import UUID
 import pytest
 
 from devicecore.errors import NotLiveError
-from devicecore_factories import _hardware, _nvidia
+from devicecore.liveness import hardware as _hardware
+from devicecore_factories import _nvidia
 
 UUIDS = [UUID(int=7), UUID(int=9)]
 NAMES = [b"NVIDIA H200", b"NVIDIA H200 MIG 1g.18gb"]

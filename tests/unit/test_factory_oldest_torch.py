@@ -15,7 +15,7 @@ from devicecore.device_factory import DeviceOptions
 from devicecore.errors import NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.liveness import PhysicalDevice
-from devicecore_factories import _hardware
+from devicecore.liveness import hardware as _hardware
 from devicecore_factories._torch_device import TorchDevice
 from devicecore_factories.mps import MpsFactory
 

@@ -14,12 +14,12 @@ from devicecore import config
 from devicecore.device_factory import DeviceOptions, default_registry
 from devicecore.device_mgr import DeviceMgr
 from devicecore.errors import DeviceGoneError, OutOfMemoryError
+from devicecore.liveness import hardware as _hardware
 from devicecore.liveness.isolation import ask_in_child
 from devicecore.names import DeviceName
 from devicecore.optional import installed
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
 from devicecore.ort.tiny_model import INPUT, INPUT_VALUES, OUTPUT, expected_values, tiny_model
-from devicecore_factories import _hardware
 from devicecore_factories._session_device import SessionDevice
 from devicecore_factories.openvino import OpenVINOPluginFactory
 from devicecore_factories.webgpu import SoftwareWebGPUFactory, WebGPUFactory

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devicecore.liveness import Liveness
+from devicecore.liveness import Liveness, hardware
 from devicecore.ort import (
     CPU_PROVIDER,
     PROVIDERS,
@@ -86,7 +86,10 @@ def test_a_device_without_its_driver_is_broken_and_the_library_named() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ELF files are Linux's")
-def test_a_plugin_with_missing_libraries_is_broken_and_names_them_all(tmp_path: Path) -> None:
+def test_a_plugin_with_missing_libraries_is_broken_and_names_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware, "ROOT", tmp_path / "nothing")  # without a GPU that is the reason
     plugin = PROVIDERS["WebGpuExecutionProvider"].plugin
     library = plugin_library(plugin) if plugin else None
     if library is None:
@@ -125,7 +128,10 @@ def test_a_wrong_result_is_a_broken_device(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the states are those of Linux")
-def test_metadata_tells_states_apart(provider: str, state: str, words: str) -> None:
+def test_metadata_tells_states_apart(
+    provider: str, state: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(hardware, "ROOT", tmp_path)  # where nothing tells which hardware is here
     if provider != CPU_PROVIDER and provider in onnxruntime.get_available_providers():
         pytest.skip(f"this onnxruntime has {provider}")
     found = provider_metadata(provider)
@@ -194,7 +200,10 @@ def test_a_provider_of_the_build_with_missing_libraries_is_broken(tmp_path: Path
     (capi / "libonnxruntime_providers_cuda.so").write_bytes(data)
     code = """
 import json
+from pathlib import Path
+from devicecore.liveness import hardware
 from devicecore.ort import provider_metadata
+hardware.ROOT = Path("/nowhere")  # nothing tells there which hardware this is
 print(json.dumps(provider_metadata("CUDAExecutionProvider").to_json()))
 """
     run = subprocess.run(

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from devicecore.config import effective_cpu_count
 from devicecore.errors import MissingDependencyError, ModelError, NotLiveError
+from devicecore.liveness import hardware
 from devicecore.ort import CPU_PROVIDER, SessionSpec, ep_devices, open_session, register
 from devicecore.ort.dialects import Preferences, provider_options
 from devicecore.ort.tiny_model import expected_values, tiny_model
@@ -115,11 +116,21 @@ def test_where_the_runtime_does_not_tell_a_profile_does(
         open_session(cpu_only_model(), plugin).run(feeds)
 
 
-def test_a_provider_that_is_not_built_in_is_named_with_its_package() -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["no GPU", "who knows"])
+def test_a_provider_that_is_not_built_in_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Whether there is a GPU is a fake."""
+    monkeypatch.setattr(hardware, "pci_cards", lambda *_, **__: [] if known else None)
+    monkeypatch.setattr(hardware, "exists", lambda _: False)
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         pytest.skip("this onnxruntime has CUDA")
     with pytest.raises(NotLiveError) as caught:
         open_session(tiny_model(), SessionSpec("CUDAExecutionProvider"))
+    if known:
+        said = ("absent", "there is no NVIDIA GPU here", "")
+        assert (caught.value.state, caught.value.reason, caught.value.fix) == said
+        return
     assert caught.value.state == "missing"
     assert "was built without CUDAExecutionProvider" in caught.value.reason
     assert caught.value.fix.endswith("pip install onnxruntime-gpu")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NVIDIA_GPU, AMD_GPU = "NVIDIA GPU", "AMD GPU"
 NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
 _MICROSOFT = 0x1414  # in whose name WSL shows the GPUs of Windows
 
@@ -96,6 +101,47 @@ def cpu_maker() -> str:
     return next(named, "")
 
 
+def is_here(device_type: str) -> bool | None:
+    """Return whether this machine has hardware of a type; None where that cannot be told."""
+    known = _KINDS.get(device_type)
+    return known[1]() if known else None
+
+
+def why_absent(device_type: str) -> str:
+    """Return why no package brings devices of a type to life here; empty where one may."""
+    known = _KINDS.get(device_type)
+    return f"there is no {known[0]} here" if known and known[1]() is False else ""
+
+
+def _has_nvidia_gpu() -> bool | None:
+    # The last two are those of Jetson boards, whose GPU is on no bus.
+    if any(map(exists, ("dev/nvidia[0-9]*", "dev/nvhost-gpu", "dev/nvgpu"))):
+        return True
+    if exists("dev/dxg"):  # WSL shows some GPU, not whose
+        return None
+    cards = pci_cards(NVIDIA)
+    return None if cards is None else bool(cards)
+
+
+def _has_amd_gpu() -> bool | None:
+    if exists("dev/kfd"):
+        return True
+    cards = pci_cards(AMD, accelerators=True)
+    return None if cards is None else bool(cards)
+
+
+def _has_intel_gpu() -> bool | None:
+    cards = pci_cards(INTEL)
+    return None if cards is None else bool(cards)
+
+
+def _has_hardware_of_intel() -> bool | None:
+    maker, cards = cpu_maker(), pci_cards(INTEL, accelerators=True)
+    if maker == "GenuineIntel" or cards:
+        return True
+    return False if maker and cards is not None else None
+
+
 def has_gpu() -> bool | None:
     """Return whether this machine has any GPU; None where that cannot be told.
 
@@ -128,3 +174,14 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""
+
+
+# By device type: what the hardware is called, for a person, and whether it is here.
+_KINDS: Mapping[str, tuple[str, Callable[[], bool | None]]] = {
+    "CUDA": (NVIDIA_GPU, _has_nvidia_gpu),
+    "TENSORRT": (NVIDIA_GPU, _has_nvidia_gpu),
+    "ROCM": (AMD_GPU, _has_amd_gpu),
+    "XPU": ("Intel GPU", _has_intel_gpu),
+    "OPENVINO": ("hardware of Intel", _has_hardware_of_intel),
+    "WEBGPU": ("GPU", has_gpu),
+}
