@@ -12,9 +12,13 @@ from devicecore.migrate.lazy.device_array import DeviceArray
 from devicecore.migrate.lazy.operators import hosted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import numpy as np
 
     from devicecore.migrate.lazy.recording import Recording
+
+    Array = np.ndarray[Any, Any]
 
 # Results are looked into so deep, where all arrays are in lists, tuples and dicts.
 _MOST_DEEP = 4
@@ -145,8 +149,25 @@ def on_arrays(
     result = call(given, named)
     if given is args and named is kwargs:
         return result
-    pairs = (*zip(args, given, strict=True), *zip(kwargs.values(), named.values(), strict=True))
-    for own, array in pairs:
-        if array is result and type(own) is DeviceArray:
-            return own
-    return result
+    own = {id(array): each for array, each in _stood_for((args, kwargs), (given, named))}
+    return _as_given(result, own, _MOST_DEEP)
+
+
+def _stood_for(value: Any, array: Any) -> Iterator[tuple[Array, DeviceArray]]:
+    """Yield the arrays of numpy that `hosted` has put, each with what stands for it."""
+    if type(value) is DeviceArray:
+        yield array, value
+    elif value is not array:
+        pairs = (value.values(), array.values()) if type(value) is dict else (value, array)
+        for each, other in zip(*pairs, strict=True):
+            yield from _stood_for(each, other)
+
+
+def _as_given(result: Any, own: Mapping[int, DeviceArray], depth: int) -> Any:
+    """Return a result with what the caller gave in the place of the arrays put for that."""
+    if depth and isinstance(result, tuple):
+        members = [_as_given(each, own, depth - 1) for each in tuple.__iter__(result)]
+        return _with_members(result, members)
+    if depth and type(result) is list:
+        result[:] = [_as_given(each, own, depth - 1) for each in result]
+    return own.get(id(result), result)

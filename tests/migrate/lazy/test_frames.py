@@ -246,3 +246,53 @@ def test_opencvs_objects() -> None:
         assert_same(run(function, image()), expected)
         assert row(migrator).fell_back == 0
     assert type(cv2.CLAHE.apply) is type(cv2.CLAHE.getClipLimit)
+
+
+def _are(found: Any, *places: Any) -> Any:
+    """Return whether what was returned are the places, beside what they hold."""
+    several = found if isinstance(found, (tuple, list)) else (found,)
+    return [[any(each is place for each in several) for place in places], *places]
+
+
+def _planes(y: Any) -> list[Any]:
+    return [y[..., place].copy() for place in range(3)]
+
+
+def _into(y: Any, call: Any, count: int = 1) -> Any:
+    places = [y.copy() for _ in range(count)]
+    return _are(call(y, *places), *places)
+
+
+def _into_list(y: Any, places: list[Any]) -> Any:
+    return _are(cv2.split(y, places), *places)
+
+
+PLACES: dict[str, Any] = {
+    "in place": lambda y: _are(cv2.threshold(y, 100, 255, 0, y), y),
+    "in place, by name": lambda y: _are(cv2.threshold(y, 100, 255, 0, dst=y), y),
+    "a copy": lambda y: _into(y, lambda x, z: cv2.threshold(x, 100, 255, 0, dst=z)),
+    "one result": lambda y: _into(y, lambda x, z: cv2.flip(x, 1, z)),
+    "a list": lambda y: _into(y, lambda x, z: cv2.mixChannels([x], [z], [0, 1])),
+    "a list of several": lambda y: _into_list(y, _planes(y)),
+    "no image": lambda y: _are(
+        cv2.meanStdDev(y, mean := np.zeros((3, 1)), more := np.zeros((3, 1))), mean, more
+    ),
+    "another place in the tuple": lambda y: _are(
+        cv2.floodFill(y, np.zeros((y.shape[0] + 2, y.shape[1] + 2), np.uint8), (3, 3), (1, 2, 3)),
+        y,
+    ),
+    "one of numpy": lambda y: _into(y, lambda x, z: np.take(x, np.arange(len(x)), 0, z)),
+    "several of numpy": lambda y: _into(y, lambda x, a, b: np.divmod(x, 3, out=(a, b)), 2),
+    "as it is": lambda y: _are(np.atleast_3d(y), y),
+    "all as they are": lambda y: _are(np.broadcast_arrays(y, y.copy())[1], y),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_what_is_written_into_is_what_is_returned(name: str) -> None:
+    def function(x: Any) -> Any:
+        return PLACES[name](cv2.flip(x, 1))
+
+    expected = function(image())
+    with recorded():
+        assert_same(frames.frame(function, image()), expected)
