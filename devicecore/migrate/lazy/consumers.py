@@ -53,9 +53,9 @@ def _as_tensor(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     if frame is not None and frame.device is None and len(args) == 1 and _is_recorded(args[0]):
         from devicecore.migrate.lazy import tensors  # it imports torch
 
-        array = args[0].copy() if original.__name__ == "tensor" else args[0]
+        made = tensors.from_copy if original.__name__ == "tensor" else tensors.from_array
         dtype = kwargs.get("dtype")
-        found = tensors.from_array(array) if not kwargs.keys() - {"dtype"} else None
+        found = made(args[0]) if not kwargs.keys() - {"dtype"} else None
         found = tensors.typed(found, dtype) if found is not None and dtype is not None else found
         if found is not None:
             return found
@@ -76,6 +76,7 @@ def _seeded(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 _OWN: Mapping[str, Handler] = {
     "numpy.ascontiguousarray": _contiguous,
+    "torch.asarray": _as_tensor,
     "torch.from_numpy": _as_tensor,
     "torch.as_tensor": _as_tensor,
     "torch.tensor": _as_tensor,

@@ -126,6 +126,22 @@ def from_array(array: Any) -> RecordedTensor | None:
     return RecordedTensor.of(array, torch.from_numpy(array.layout))
 
 
+def from_copy(array: DeviceArray) -> RecordedTensor | None:
+    """Return what stands for a tensor of an array's values in memory of its own.
+
+    As ``torch.tensor``, it keeps the order of the axes in memory, and refuses what `from_array`
+    does. None if that is not recorded.
+    """
+    if from_array(array) is None:
+        return None
+    strides = array.layout.strides
+    order = sorted(range(array.ndim), key=lambda axis: -strides[axis])
+    if order == [*range(array.ndim)]:
+        return from_array(array.copy())
+    back = [order.index(axis) for axis in range(array.ndim)]
+    return from_array(array.transpose(order).copy().transpose(back))
+
+
 def _permuted(own: RecordedTensor, *axes: Any) -> RecordedTensor | None:
     given = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
     is_whole = len(given) == own.array.ndim

@@ -16,7 +16,7 @@ from devicecore.migrate.lazy.keeping import copied  # noqa: E402
 from devicecore.migrate.lazy.memory import Memory  # noqa: E402
 from devicecore.migrate.lazy.nodes import on_host  # noqa: E402
 from devicecore.migrate.lazy.recording import Recording  # noqa: E402
-from devicecore.migrate.lazy.tensors import RecordedTensor, from_array  # noqa: E402
+from devicecore.migrate.lazy.tensors import RecordedTensor, from_array, from_copy  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,3 +162,32 @@ def test_arrays_that_torch_does_not_take() -> None:
     assert from_array(IMAGE) is None
     assert array.values is not None
     assert from_array(array) is None  # its values are on the host: it is an ordinary one
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "all": lambda x: x,
+    "some": lambda x: x[::2, 1:],
+    "channels": lambda x: x[..., :2],
+    "channels first": lambda x: x.transpose(2, 0, 1),
+    "transposed": lambda x: x.T,
+    "some columns first": lambda x: x.transpose(1, 0, 2)[1:, ::2],
+    "a plane": lambda x: x[..., 0],
+    "some planes": lambda x: x.transpose(2, 0, 1)[1:],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_copies_of_arrays_have_the_strides_of_torchs(view: str) -> None:
+    array = DeviceArray(Memory(copied(IMAGE), Recording(on_host, copied)))
+    found = from_copy(VIEWS[view](array))
+    assert found is not None
+    same(found, torch.tensor(VIEWS[view](IMAGE)))
+    found.add_(1)
+    assert (array.values == IMAGE).all()
+
+
+@pytest.mark.parametrize("place", [np.s_[::-1], np.s_[..., ::-1], np.s_[0::-1]])
+def test_copies_of_arrays_that_torch_does_not_take(place: Any) -> None:
+    array = DeviceArray(Memory(copied(IMAGE), Recording(on_host, copied)))
+    with pytest.raises(ValueError, match="negative"):
+        from_copy(array[place])

@@ -165,13 +165,17 @@ class Drawn(Pictures):
 class Backwards(Pictures):
     """With an image that ends with a view of which torch makes no tensor."""
 
-    def __init__(self, place: Any) -> None:
+    def __init__(self, place: Any, make: str = "") -> None:
         super().__init__()
         self.place = place
+        self.make = make
 
     def __getitem__(self, index: int) -> Any:
         found = cv2.resize(self.image(index), (32, 24))[self.place]
-        return {"label": index, "image": [found]}
+        name, _, dtype = self.make.partition(" ")
+        named = {"dtype": getattr(torch, dtype)} if dtype else {}
+        made = getattr(torch, name)(found, **named) if name else found
+        return {"label": index, "image": [made]}
 
 
 class Wrong(Pictures):

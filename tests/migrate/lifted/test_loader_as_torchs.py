@@ -54,6 +54,28 @@ def test_arrays_that_run_backwards_are_the_same_error(place: Any, workers: int) 
             list(loader)
 
 
+MAKERS = ["tensor", "tensor float32", "as_tensor", "as_tensor float32", "from_numpy", "asarray"]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("place", BACKWARDS, ids=str)
+def test_tensors_of_arrays_that_run_backwards_are_the_same_error(place: Any, make: str) -> None:
+    dataset = pictures.Backwards(place, make)
+    for loader in (
+        torch.utils.data.DataLoader(dataset, batch_size=3),
+        DeviceLoader(dataset, {"cv2.resize": TORCH}, batch_size=3),
+    ):
+        with pytest.raises(ValueError, match="negative"):
+            list(loader)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_tensors_of_arrays_that_run_forwards_are_batches(make: str) -> None:
+    for place in (np.s_[::2], np.s_[3:4], np.s_[..., 1:]):
+        loader, expected = both(pictures.Backwards(place, make), {"cv2.resize": TORCH})
+        same(list(loader), expected)
+
+
 def test_views_that_run_forwards_are_batches() -> None:
     for place in (np.s_[::2], np.s_[3:4], np.s_[..., 1:]):
         loader, expected = both(pictures.Backwards(place), {"cv2.resize": TORCH})
