@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 
 from devicecore.cv import catalog
 from devicecore.kernels import Kernel, default_kernels
+from devicecore.optional import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,8 @@ _PURE = (
 )
 # These draw into their first argument, so a second try on another device would draw twice.
 _DRAWING = ("fillPoly", "polylines")
+
+cv2 = require("cv2", extra="vision")
 
 _originals: dict[str, Callable[..., Any]] = {
     name: getattr(cv2, name) for name in dir(cv2) if callable(getattr(cv2, name))

@@ -19,7 +19,7 @@ from devicecore.errors import (
     RefusedCallError,
     UnknownDeviceError,
 )
-from devicecore.kernels import Kernel, fitting_kernels, get_kernel
+from devicecore.kernels import Kernel, default_kernels, fitting_kernels, get_kernel
 from devicecore.ledger import default_ledger
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Router:
             else:
                 return device
         if op is not None:
-            raise NoKernelError(op, _any_under(policy), refused)
+            raise NoKernelError(op, _any_under(policy), refused, default_kernels().load_fix(op))
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         what = f"a device for {framework or 'anything'}"
         raise NotLiveError(what, "absent", reasons)
@@ -143,7 +143,9 @@ class Router:
                     passed_over = tuple(refused.items())
                 able.append(device)
         if not able:
-            raise NoKernelError(_title(kernel), _any_under(policy), refused | unread)
+            title = _title(kernel)
+            fix = default_kernels().load_fix(title) if isinstance(kernel, str) else ""
+            raise NoKernelError(title, _any_under(policy), refused | unread, fix)
         names, skipped = ", ".join(each.name for each in able), listed(refused | unread)
         debug("%s under %r: %s; passed over: %s", _title(kernel), policy, names, skipped)
         wanted, why_not = passed_over[0] if passed_over else ("", "")
@@ -228,7 +230,8 @@ def _why_no_kernel(kernel: Any, device: Device) -> str:
     try:
         get_kernel(kernel, device)
     except NoKernelError as error:
-        return "; ".join(error.refused.values()) or "nobody registered a kernel for it"
+        reasons = dict.fromkeys(error.refused.values())  # kernels have them in common
+        return "; ".join(reasons) or "nobody registered a kernel for it"
     return ""
 
 

@@ -21,20 +21,24 @@ class NoKernelError(DeviceError, LookupError):
         op: The operation.
         device: The device that was asked.
         refused: For each kernel that exists, why it was not taken.
+        fix: What to do, where a package keeps its kernels from being there.
     """
 
-    def __init__(self, op: str, device: str, refused: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, op: str, device: str, refused: Mapping[str, str] | None = None, fix: str = ""
+    ) -> None:
         self.op = op
         self.device = device
         self.refused: dict[str, str] = dict(refused or {})
-        super().__init__(op, device, self.refused)
+        self.fix = fix
+        super().__init__(op, device, self.refused, fix)
 
     def _parts(self) -> tuple[str, ...]:
         reasons = listing(f"{kernel}: {why}" for kernel, why in self.refused.items())
         return (
             f"no kernel of {self.op!r} fits {self.device}",
             f"refused: {reasons}" if self.refused else "nobody registered one under that name",
-            "register one with @kernel, or ask a device that has it",
+            self.fix or "register one with @kernel, or ask a device that has it",
         )
 
 
@@ -47,6 +51,7 @@ class RefusedCallError(NoKernelError):
         op: The operation.
         device: The device that was asked.
         refused: For each kernel that exists, why it was not taken.
+        fix: What to do, where a package keeps its kernels from being there.
     """
 
 

@@ -69,12 +69,18 @@ class MissingDependencyError(DeviceCoreError, ImportError):
         self.extra = extra
         super().__init__(module, extra)
 
+    @property
+    def why(self) -> str:
+        """What is wrong, in one line."""
+        return f"the package {self.module!r} is not installed"
+
+    @property
+    def fix(self) -> str:
+        """What to do."""
+        return f"pip install 'devicecore[{self.extra}]'"
+
     def _parts(self) -> tuple[str, ...]:
-        return (
-            f"the package {self.module!r} is not installed",
-            "everything that does not need it still works",
-            f"pip install 'devicecore[{self.extra}]'",
-        )
+        return (self.why, "everything that does not need it still works", self.fix)
 
 
 class BrokenPackageError(DeviceCoreError, ImportError):
@@ -94,9 +100,10 @@ class BrokenPackageError(DeviceCoreError, ImportError):
         self.fix = fix
         super().__init__(module, state, reason, fix)
 
+    @property
+    def why(self) -> str:
+        """What is wrong, and with which package, in one line."""
+        return f"the package {self.module!r} cannot be used: {self.reason}"
+
     def _parts(self) -> tuple[str, ...]:
-        return (
-            f"the package {self.module!r} cannot be used: {self.reason}",
-            "everything that does not need it still works",
-            self.fix,
-        )
+        return (self.why, "everything that does not need it still works", self.fix)

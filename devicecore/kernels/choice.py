@@ -27,7 +27,7 @@ def get_kernel(op: str, device: KernelHost, label: str = "") -> Kernel:
         raise TypeError(msg)
     fitting, refused = fitting_kernels(op, device, label)
     if not fitting:
-        raise NoKernelError(op, device.name, refused)
+        raise NoKernelError(op, device.name, refused, device.kernel_registry.load_fix(op))
     return fitting[0]
 
 
@@ -40,14 +40,14 @@ def fitting_kernels(
     higher priority goes first.
     """
     fitting: list[Kernel] = []
-    refused: dict[str, str] = {}
     own = [kernel for kernel in device.kernels if kernel.op == op]
-    for kernel in (*own, *device.kernel_registry.find(op)):
+    known = device.kernel_registry.find(op)
+    refused = dict(device.kernel_registry.load_failures(op))  # first: others may follow from it
+    for kernel in (*own, *known):
         if reason := kernel.why_not_on(device) or _why_not_for(kernel, label):
             refused[kernel.title] = reason
         else:
             fitting.append(kernel)
-    refused |= device.kernel_registry.load_failures(op)  # the search above may have been the first
     fitting.sort(key=lambda kernel: (kernel.framework is not None, -kernel.priority))
     return tuple(fitting), refused
 

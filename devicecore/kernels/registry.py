@@ -7,7 +7,7 @@ import weakref
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from devicecore.errors import RegistrationError
+from devicecore.errors import BrokenPackageError, MissingDependencyError, RegistrationError
 from devicecore.fork import rearm_after_fork
 from devicecore.kernels.kernel import Kernel
 
@@ -36,6 +36,7 @@ class KernelRegistry:
         self._source = source
         self._kernels: dict[str, list[Kernel]] = {}
         self._loaded: dict[str, dict[str, str]] = {}
+        self._fixes: dict[str, str] = {}
         self._lock = threading.RLock()
         self._watchers: weakref.WeakSet[KernelWatcher] = weakref.WeakSet()
         self.generation: int = 0
@@ -93,6 +94,10 @@ class KernelRegistry:
         """Return, for each module of the prefix of *op* that failed to import, why."""
         return self._loaded.get(op.partition(".")[0], {})
 
+    def load_fix(self, op: str) -> str:
+        """Return what to do about a package that kept such a module out; empty if none is known."""
+        return self._fixes.get(op.partition(".")[0], "")
+
     def watch(self, watcher: KernelWatcher) -> None:
         """Call ``watcher.kernels_changed()`` after every change; held weakly."""
         with self._lock:
@@ -118,6 +123,9 @@ class KernelRegistry:
                 import_module(kernel_module)
             except KeyboardInterrupt:
                 raise
+            except (BrokenPackageError, MissingDependencyError) as error:
+                failures[kernel_module] = error.why
+                self._fixes[prefix] = error.fix
             except BaseException as error:  # noqa: BLE001 - it imports a framework
                 failures[kernel_module] = f"{type(error).__name__}: {error}"
         self._loaded[prefix] = failures

@@ -35,6 +35,17 @@ except DeviceCoreError as error:
     print(json.dumps([type(error).__name__, str(error)]))
 """
 
+COMPUTE = """
+import json
+import numpy
+from devicecore import default_manager
+from devicecore.errors import NoKernelError
+try:
+    {asked}.compute("cv2.resize", numpy.zeros((4, 4), "uint8"), (2, 2))
+except NoKernelError as error:
+    print(json.dumps([error.fix, str(error)]))
+"""
+
 
 def named(found: list[dict[str, str]], name: str) -> dict[str, str]:
     matching = [finding for finding in found if finding["name"] == name]
@@ -160,6 +171,16 @@ def test_an_emptied_package(
         assert name == "BrokenPackageError"
         assert fix in text
         assert str(folder) in text
+        for asked in ("default_manager()", "default_manager().host_cpu"):
+            known, text = told(alone + COMPUTE.format(asked=asked), tmp_path)
+            assert known == fix
+            assert text.endswith(fix)
+            assert "refused" in text
+            assert str(folder) in text
+            assert "KeyError" not in text
+            assert "@kernel" not in text
+            if asked == "default_manager()":
+                assert text.count("it is for CUDA") == 1
 
 
 @pytest.mark.parametrize(

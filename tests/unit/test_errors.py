@@ -31,8 +31,14 @@ EXAMPLES: dict[type[DeviceCoreError], tuple[tuple[object, ...], tuple[type[Excep
     errors.ModelError: (("model.onnx", "it is empty", "fetch it again"), (ValueError,)),
     errors.FallbackForbiddenError: (("op", "CUDA:0", "CPU:0", "full", 3), (RuntimeError,)),
     errors.DeviceError: (("it cannot",), (RuntimeError,)),
-    errors.NoKernelError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
-    errors.RefusedCallError: (("op", "CPU:0", {"op for NPU": "no"}), (RuntimeError, LookupError)),
+    errors.NoKernelError: (
+        ("op", "CPU:0", {"op for NPU": "no"}, "mend"),
+        (RuntimeError, LookupError),
+    ),
+    errors.RefusedCallError: (
+        ("op", "CPU:0", {"op for NPU": "no"}, "mend"),
+        (RuntimeError, LookupError),
+    ),
     errors.EngineCacheError: (("/a/folder", "belongs to somebody else"), (OSError,)),
     errors.TransferError: (("data.x", "it is sparse", "make it dense"), (TypeError,)),
     errors.ScopeError: (("left elsewhere", "", "use the decorator"), (RuntimeError,)),
