@@ -6,7 +6,6 @@ touches no framework, file or variable.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -105,7 +104,9 @@ def __getattr__(name: str) -> Any:
     if home is None:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    from devicecore.optional.importing import import_own  # late: it imports the errors
+
+    value = getattr(import_own(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value
 

@@ -6,12 +6,11 @@ on the current device; whatever else ``cv2`` has is ``cv2``'s own.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from devicecore.cv import catalog
 from devicecore.cv.policy import accept, strict, using
-from devicecore.optional import require
+from devicecore.optional import import_own, require
 
 if TYPE_CHECKING:
     from devicecore.cv import signatures
@@ -27,11 +26,11 @@ _MODULES = {"Pipeline": "pipeline", "createCLAHE": "clahe", "preprocess": "prepr
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        found = getattr(import_module(f"devicecore.cv.{_MODULES[name]}"), name)
+        found = getattr(import_own(f"devicecore.cv.{_MODULES[name]}"), name)
     else:
         cv2 = require("cv2", extra="vision")  # an emptied one would be told by an absent name only
         if name in catalog.TORCH or name in catalog.HOST:
-            found = import_module("devicecore.cv.calling").function(name)
+            found = import_own("devicecore.cv.calling").function(name)
         else:
             found = getattr(cv2, name)
     globals()[name] = found
@@ -39,7 +38,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    public = (name for name in dir(import_module("cv2")) if not name.startswith("_"))
+    public = (name for name in dir(require("cv2", extra="vision")) if not name.startswith("_"))
     return sorted({"Pipeline", "accept", "preprocess", "strict", "using", *_MODULES, *public})
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from devicecore.doctor.diagnosis import Finding
 from devicecore.optional import installed, package_dir
-from devicecore.optional.faults import numpy_fault, package_fault, shadow
+from devicecore.optional.faults import is_itself, numpy_fault, package_fault, shadow
+from devicecore.optional.packages import FRAMEWORKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from devicecore.doctor.case import Case
     from devicecore.optional.faults import PackageFault
 
-_MODULES = ("onnxruntime", "torch", "cv2", "numpy")
+# Those that we use ourselves come first.
+_OURS = ("onnxruntime", "torch", "cv2", "numpy")
+_MODULES = (*_OURS, *sorted(FRAMEWORKS.difference(_OURS)))
 
 
 def find(case: Case) -> Iterator[Finding]:
@@ -41,13 +44,11 @@ def find(case: Case) -> Iterator[Finding]:
 
 def _hidden_in_working_folder(module: str) -> Finding | None:
     """Return what programs that start here would get, though this one does not."""
-    if not installed(module):
-        return None
     for path in (Path.cwd() / f"{module}.py", Path.cwd() / module / "__init__.py"):
         place = path if path.suffix == ".py" and path.stem == module else path.parent
-        if path.is_file() and package_dir(module) != path.parent:
+        if path.is_file() and package_dir(module) != path.parent and not is_itself(module, path):
             seen = "programs and notebooks in this folder look there first"
-            return _shadowed(module, shadow(module, place), seen)
+            return _shadowed(module, shadow(module, place, hides=installed(module)), seen)
     return None
 
 

@@ -38,13 +38,13 @@ def _mismatch(name: str, version: str, torch: str) -> str:
 
     try:
         wanted = [Requirement(text) for text in requires(name) or ()]
-        release, local = Version(torch).public, Version(torch).local
+        installed, local = Version(torch), Version(torch).local
         theirs = Version(version).local
     except (PackageNotFoundError, InvalidRequirement, InvalidVersion):
         return ""
     for requirement in wanted:
         if requirement.name == "torch" and not requirement.specifier.contains(
-            release, prereleases=True
+            installed, prereleases=True
         ):
             return f"{name} {version} wants torch{requirement.specifier}, and torch is {torch}"
     # What says nothing of CUDA may be for any; torchaudio's own operators are for any as well.

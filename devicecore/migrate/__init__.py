@@ -11,6 +11,7 @@ from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MigrationStrategy, MoveInputStrategy
 from devicecore.migrate.tracker import SparseContextTracker
 from devicecore.migrate.wrapper import UniversalWrapper
+from devicecore.optional import import_own, require
 
 if TYPE_CHECKING:
     from devicecore.migrate.lifted.loader import DeviceLoader
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name == "DeviceLoader":
-        from devicecore.migrate.lifted.loader import DeviceLoader  # it imports torch
-
-        return DeviceLoader
+        require("torch", extra="torch")
+        return import_own("devicecore.migrate.lifted.loader").DeviceLoader
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)
 

@@ -1,7 +1,11 @@
 """ONNX models as kernels: arrays in and out, on whatever device ONNX Runtime reaches."""
 
-from devicecore.onnx.declared import ValueInfo
-from devicecore.onnx.model import OnnxModel
-from devicecore.onnx.session_options import session_options
+from devicecore.optional import require
+
+require("numpy", extra="onnx")  # else a file with its name would be told by what it lacks only
+
+from devicecore.onnx.declared import ValueInfo  # noqa: E402
+from devicecore.onnx.model import OnnxModel  # noqa: E402
+from devicecore.onnx.session_options import session_options  # noqa: E402
 
 __all__ = ["OnnxModel", "ValueInfo", "session_options"]

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 # Files that only the package itself has, whoever else takes its name.
 _MARKS = {
     "cv2": ("cv2*", "config.py"),
+    "jax": ("_src",),
     "numpy": ("version.py", "_core", "core"),
     "onnxruntime": ("capi",),
+    "paddle": ("framework", "base"),
+    "tensorflow": ("python",),
     "torch": ("version.py",),
+    "torchvision": ("version.py",),
 }
 # The binaries that speak to NumPy in C.
 _BINARIES = {
@@ -31,7 +35,7 @@ _BINARIES = {
 }
 _ORT_BUILDS = ("gpu", "openvino", "migraphx", "rocm", "directml", "qnn", "training")
 # What pip calls a package where it records nothing of it any more.
-_DISTRIBUTIONS = {"cv2": "opencv-python-headless"}
+_DISTRIBUTIONS = {"cv2": "opencv-python-headless", "paddle": "paddlepaddle"}
 # Under which names pip may list a package; of ONNX Runtime, no plug-in is one of them.
 _RECORDS = {
     "cv2": ("opencv_*python*",),
@@ -58,7 +62,7 @@ class PackageFault:
 
 
 def package_fault(module: str) -> PackageFault | None:
-    """Return what hides or has emptied the top-level package *module*; None if nothing has."""
+    """Return what has the name of the top-level package *module*, or has emptied it; else None."""
     if module not in FRAMEWORKS:
         return None
     try:
@@ -70,17 +74,27 @@ def package_fault(module: str) -> PackageFault | None:
     if spec.origin is None:
         return _emptied(module, spec.submodule_search_locations or ())
     own = Path(spec.origin)
-    is_package = spec.submodule_search_locations is not None
-    if _is_itself(module, own, is_package=is_package) or not _is_behind(module, own):
+    # A file of an archive, as in a frozen program, tells nothing of what lies beside it.
+    if is_itself(module, own) or not own.is_file():
         return None
-    return shadow(module, own.parent if is_package else own)
+    is_package = spec.submodule_search_locations is not None
+    return shadow(module, own.parent if is_package else own, hides=_is_behind(module, own))
 
 
-def shadow(module: str, path: Path) -> PackageFault:
-    """Return the fault of *path*, a file or folder that goes before the package *module*."""
-    reason = f"{path} goes before the installed package {module}, whose name it has"
-    new = path.with_name(f"my_{path.name}")
-    return PackageFault("shadowed", reason, f"rename {path}, to {new.name} for example")
+def shadow(module: str, path: Path, *, hides: bool) -> PackageFault:
+    """Return the fault of *path*, a file or folder with the name of the package *module*.
+
+    Args:
+        module: The package.
+        path: What an import finds in its place.
+        hides: Whether the package is installed.
+    """
+    new = f"rename {path}, to {path.with_name(f'my_{path.name}').name} for example"
+    if hides:
+        reason = f"{path} goes before the installed package {module}, whose name it has"
+        return PackageFault("shadowed", reason, new)
+    reason = f"{path} has the name of the package {module}, which is not installed"
+    return PackageFault("shadowed", reason, f"{new}, before {module} is installed")
 
 
 def numpy_fault(module: str) -> PackageFault | None:
@@ -140,8 +154,9 @@ def _gone(module: str) -> PackageFault | None:
     return None
 
 
-def _is_itself(module: str, origin: Path, *, is_package: bool) -> bool:
-    if not is_package:
+def is_itself(module: str, origin: Path) -> bool:
+    """Return whether *origin*, which an import of *module* finds, is of the package itself."""
+    if origin.stem != "__init__":
         return origin.suffix != ".py"  # OpenCV may be a single binary
     marks = _MARKS.get(module, ())
     return not marks or any(any(origin.parent.glob(mark)) for mark in marks)
@@ -153,8 +168,7 @@ def _is_behind(module: str, shadow_of_it: Path) -> bool:
         spec = PathFinder.find_spec(module, [entry])
         if spec is None or spec.origin is None or Path(spec.origin) == shadow_of_it:
             continue
-        is_package = spec.submodule_search_locations is not None
-        if _is_itself(module, Path(spec.origin), is_package=is_package):
+        if is_itself(module, Path(spec.origin)):
             return True
     return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,23 @@ def require(module: str, *, extra: str) -> ModuleType:
             raise fault
         _fine.add(module)
     return imported
+
+
+def import_own(module: str) -> ModuleType:
+    """Import a module of ours, or say which package that it imports cannot be.
+
+    Raises:
+        BrokenPackageError: It is known what keeps such a package from working.
+    """
+    try:
+        return import_module(module)
+    except (BrokenPackageError, MissingDependencyError):
+        raise
+    except (ImportError, AttributeError) as error:
+        for package in sorted(FRAMEWORKS & sys.modules.keys()):
+            if fault := _fault(package):
+                raise fault from error
+        raise
 
 
 def _fault(module: str, *, failed: bool = False) -> BrokenPackageError | None:

@@ -5,9 +5,9 @@ What needs ``onnx`` is imported when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from devicecore.optional import import_own
 from devicecore.testing.fake import FakeFactory
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    return getattr(import_own(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> list[str]:

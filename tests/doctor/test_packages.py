@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from devicecore.optional.packages import FRAMEWORKS
 from tests.doctor.conftest import SAYS_NOTHING, record
 
 if TYPE_CHECKING:
@@ -115,26 +116,79 @@ def test_a_file_in_the_folder_where_programs_start(
     assert told(code, cwd=tmp_path.parent) == []
 
 
+@pytest.mark.parametrize("module", sorted(FRAMEWORKS))
+@pytest.mark.parametrize("as_folder", [False, True], ids=["file", "folder"])
+@pytest.mark.parametrize("on_path", [False, True])
 def test_a_file_of_that_name_where_nothing_is_installed(
-    told: Callable[..., Any], tmp_path: Path
+    told: Callable[..., Any], tmp_path: Path, module: str, as_folder: bool, on_path: bool
 ) -> None:
-    """It is the program's own, and hides nothing."""
-    for module in MODULES:
-        (tmp_path / f"{module}.py").touch()
+    """Whoever installs the package gets the file all the same."""
+    for package in ("attr", "attrs", "packaging"):
+        spec = find_spec(package)
+        folder = Path(str(spec and spec.origin)).parent
+        (tmp_path / "lib" / folder.name).parent.mkdir(exist_ok=True)
+        (tmp_path / "lib" / folder.name).symlink_to(folder)
+    place = tmp_path / "program"
+    place.mkdir()
+    path = place / module if as_folder else place / f"{module}.py"
+    if as_folder:
+        path.mkdir()
+    (path / "__init__.py" if as_folder else path).write_text("answer = 42\n")
     code = (
-        "import json, sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
-        "import site\n"
-        "from devicecore.optional import installed\n"
-        "from devicecore.optional.faults import package_fault\n"
-        f"print(json.dumps([[installed(m), package_fault(m) is None] for m in {MODULES!r}]))"
+        "import json, sys\n"
+        "sys.path[:] = [p for p in sys.path if p and 'site-packages' not in p]\n"
+        "from devicecore.doctor import Case, packages\n"
+        "from devicecore.errors import DeviceCoreError\n"
+        "from devicecore.optional import require\n"
+        "found = [[f.name, f.evidence, f.fix] for f in packages.find(Case())]\n"
+        f"try:\n    require({module!r}, extra='all')\n"
+        "except DeviceCoreError as error:\n    print(json.dumps([found, str(error)]))"
     )
-    import attr
-    import attrs
+    folders = [tmp_path / "lib", *([place] if on_path else [])]
+    (finding,), said = told(code, *folders, cwd=place)
+    name, evidence, fix = finding
+    assert name == "shadowed-package"
+    assert f"{path} has the name of the package {module}, which is not installed" in evidence
+    assert fix.startswith(f"rename {path}, ")
+    assert fix.endswith(f"before {module} is installed")
+    assert (fix in said) == on_path
 
-    for package in (attr, attrs):
-        folder = Path(str(package.__file__)).parent
-        (tmp_path / folder.name).symlink_to(folder)
-    assert told(code, tmp_path) == [[False, True]] * len(MODULES)
+
+LATE = """
+import json
+from devicecore.errors import BrokenPackageError
+try:
+    from {home} import {name}
+except BrokenPackageError as error:
+    print(json.dumps(str(error)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("home", "name", "module"),
+    [
+        ("devicecore.migrate", "DeviceLoader", "torch"),
+        ("devicecore.migrate", "DeviceLoader", "numpy"),
+        ("devicecore.onnx", "OnnxModel", "numpy"),
+        ("devicecore.cv", "Pipeline", "cv2"),
+        ("devicecore.cv", "Pipeline", "numpy"),
+        ("devicecore.cv", "preprocess", "numpy"),
+        ("devicecore.cv", "createCLAHE", "cv2"),
+        ("devicecore.testing", "OnnxBackend", "numpy"),
+    ],
+)
+@pytest.mark.parametrize("as_folder", [False, True], ids=["file", "folder"])
+def test_what_is_imported_late_names_the_file(
+    told: Callable[..., Any], tmp_path: Path, home: str, name: str, module: str, as_folder: bool
+) -> None:
+    pytest.importorskip(module)
+    path = tmp_path / module if as_folder else tmp_path / f"{module}.py"
+    if as_folder:
+        path.mkdir()
+    (path / "__init__.py" if as_folder else path).write_text("answer = 42\n")
+    said = told(LATE.format(home=home, name=name), tmp_path)
+    assert f"{path} goes before the installed package {module}" in said
+    assert f"rename {path}, " in said
 
 
 # --- emptied packages ---------------------------------------------------------------------------
@@ -257,6 +311,12 @@ COMPANION = "torchvision"
         ("0.28.0+cu130", "2.13.0+cpu", "==2.13.0", 1),
         ("0.28.0+cpu", "2.13.0+cpu", "==2.13.0", 0),
         ("0.28.0", "2.13.0+cpu", "==2.13.0", 0),
+        ("0.28.0+cpu", "2.13.0+cpu", "==2.13.0+cpu", 0),
+        ("0.28.0", "2.13.0+cpu", "==2.13.0+cu130", 1),
+        ("0.28.0+cpu", "2.13.0", "==2.13.0+cpu", 1),
+        ("0.28.0+cpu", "2.13.0+cpu", "<=2.13.0", 0),
+        ("0.28.0+cpu", "2.13.0+cpu", "<2.13.0", 1),
+        ("0.28.0+cpu", "2.13.0+cpu", ">2.13.0", 1),
         ("0.28.0a0", "2.13.0a0+gitabc", ">=2.13.0a0", 0),
         ("not a version", "2.13.0", "==1", 0),
     ],
