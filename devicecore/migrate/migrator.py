@@ -135,6 +135,7 @@ class PipelineMigrator(UsedInBlocks):
 
         Warns:
             RuntimeWarning: No call can be for a key: there is no such package, or no such class.
+                The processes that this one starts do not say it again.
         """
         self._begin(object())
         return self
@@ -159,12 +160,17 @@ class PipelineMigrator(UsedInBlocks):
                     else:
                         _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
             if is_first:
-                missing, is_told = self._missing or (), self._is_told_of_main
-                for text in doubts(missing, self.registry, is_told_of_main=is_told):
-                    warnings.warn(f"{self.plan.source}: {text}", RuntimeWarning, stacklevel=3)
+                self._warn_of(self._missing or ())
         except BaseException:  # an interrupt, too, leaves nothing half done
             self._end(user)
             raise
+
+    def _warn_of(self, missing: Iterable[Pending]) -> None:
+        """Warn of keys that nothing can be for, once for all processes of the program."""
+        if not self._workers.is_to_warn():
+            return
+        for text in doubts(missing, self.registry, is_told_of_main=self._is_told_of_main):
+            warnings.warn(f"{self.plan.source}: {text}", RuntimeWarning, stacklevel=4)
 
     def _release(self, user: object) -> list[str]:
         with self._lock:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Processes that multiprocessing starts have what is there, however they start.
 _KEY: Final = "devicecore_tallies"
+# Which of them has begun to warn of each plan.
+_WARNING: Final = "devicecore_warning"
 # A worker that is ended by force has told all but the calls of the last moment.
 _INTERVAL_S: Final = 0.1
 
@@ -59,6 +61,17 @@ class WorkerTallies:
                 folder = tempfile.mkdtemp(prefix="devicecore-tallies-")
                 _config()[_KEY] = (os.getpid(), folder)
                 atexit.register(_remove, os.getpid(), folder)
+
+    def is_to_warn(self) -> bool:
+        """Return whether this process is the one to warn of what is wrong with the plan.
+
+        That is the one that has started the others, if it has used the plan before them, or else
+        the first one of them.
+        """
+        process_of_plan = _config().setdefault(_WARNING, {})
+        number: tuple[int, ...] = process.current_process()._identity  # noqa: SLF001 - as above
+        is_own = process_of_plan.setdefault(self._plan, os.getpid()) == os.getpid()
+        return bool(is_own) and all(each == 1 for each in number)
 
     def told(self, *, at_once: bool = False) -> None:
         """Send what was counted, if this is a worker; not after each of many calls.

@@ -33,6 +33,6 @@ def by_host(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     """Call a function with arrays of numpy."""
     if not OPEN and RECORDING.get() is None:
         return original(*args, **kwargs)
-    from devicecore.migrate.lazy.results import on_arrays  # it imports numpy
+    from devicecore.migrate.lazy.operators import on_arrays  # it is needed only here
 
     return on_arrays(lambda given, named: original(*given, **named), args, kwargs)

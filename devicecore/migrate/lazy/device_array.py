@@ -20,7 +20,7 @@ from devicecore.migrate.lazy.calculating import Calculating
 from devicecore.migrate.lazy.functions import FUNCTIONS, OF_SEVERAL, is_axis
 from devicecore.migrate.lazy.memory import Memory
 from devicecore.migrate.lazy.nodes import FIRST, called, source
-from devicecore.migrate.lazy.operators import hosted
+from devicecore.migrate.lazy.operators import hosted, on_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -243,8 +243,6 @@ class DeviceArray(Calculating):
             found = of_several(self, *args, **kwargs)
             if found is not None:
                 return found
-        from devicecore.migrate.lazy.results import on_arrays  # it imports this module
-
         return on_arrays(lambda given, named: function(*given, **named), args, kwargs)
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:

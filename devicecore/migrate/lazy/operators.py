@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import operator
 from operator import is_
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy as np
 
     Array = np.ndarray[Any, Any]
+
+# Results are looked into so deep.
+_MOST_DEEP: Final = 4
 
 
 class Operators:
@@ -49,6 +52,52 @@ def hosted(value: Any) -> Any:
     if own is dict:
         return dict(zip(value, hosted(tuple(value.values())), strict=True))
     return value
+
+
+def on_arrays(
+    call: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Return what a call returns that takes arrays of numpy only.
+
+    What it returns of its arguments, as OpenCV does with ``dst=``, is what the caller gave.
+    """
+    given, named = hosted(args), hosted(kwargs)
+    result = call(given, named)
+    if given is args and named is kwargs:
+        return result
+    own = {id(array): each for array, each in _stood_for((args, kwargs), (given, named))}
+    return _as_given(result, own, _MOST_DEEP) if own else result
+
+
+def _stood_for(value: Any, array: Any) -> Iterator[tuple[Array, Operators]]:
+    """Yield the arrays of numpy that `hosted` has put, each with what stands for it."""
+    if issubclass(type(value), Operators):
+        yield array, value
+    elif value is not array:
+        pairs = (value.values(), array.values()) if type(value) is dict else (value, array)
+        for each, other in zip(*pairs, strict=True):
+            yield from _stood_for(each, other)
+
+
+def _as_given(result: Any, own: Mapping[int, Operators], depth: int) -> Any:
+    """Return a result with what the caller gave in the place of the arrays put for that."""
+    if depth and isinstance(result, tuple):
+        members = [_as_given(each, own, depth - 1) for each in tuple.__iter__(result)]
+        return with_members(result, members)
+    if depth and type(result) is list:
+        result[:] = [_as_given(each, own, depth - 1) for each in result]
+    return own.get(id(result), result)
+
+
+def with_members(value: tuple[Any, ...], members: list[Any]) -> Any:
+    """Return a tuple of the same class with other members, or itself if they are its own."""
+    if all(map(is_, members, tuple.__iter__(value))):
+        return value
+    found = tuple.__new__(type(value), members)
+    found.__dict__.update(value.__dict__) if hasattr(value, "__dict__") else None
+    return found
 
 
 def _forward(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:

@@ -1,24 +1,20 @@
-"""Arrays of numpy in the place of those that stand for one, for callers and for callees."""
+"""Arrays of numpy in the place of those that stand for one, for callers of frames."""
 
 from __future__ import annotations
 
 import gc
 from collections import deque
-from operator import attrgetter, is_
+from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.migrate.lazy.device_array import DeviceArray
-from devicecore.migrate.lazy.operators import hosted
+from devicecore.migrate.lazy.operators import with_members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    import numpy as np
+    from collections.abc import Callable, Iterable, Sequence
 
     from devicecore.migrate.lazy.recording import Recording
-
-    Array = np.ndarray[Any, Any]
 
 # Results are looked into so deep, where all arrays are in lists, tuples and dicts.
 _MOST_DEEP = 4
@@ -63,7 +59,7 @@ def _put(value: Any, depth: int) -> Any:
     if depth == 0:
         return value
     if isinstance(value, tuple):
-        return _with_members(value, [_put(each, depth - 1) for each in tuple.__iter__(value)])
+        return with_members(value, [_put(each, depth - 1) for each in tuple.__iter__(value)])
     if type(value) is list:
         _put_into(value, enumerate(value), depth)
     elif type(value) is dict:
@@ -77,14 +73,6 @@ def _put_into(container: Any, members: Iterable[tuple[Any, Any]], depth: int) ->
             container[key] = found  # of a key that is there, so that the loop may go on
 
 
-def _with_members(value: tuple[Any, ...], members: list[Any]) -> Any:
-    if all(map(is_, members, tuple.__iter__(value))):
-        return value
-    found = tuple.__new__(type(value), members)
-    found.__dict__.update(value.__dict__) if hasattr(value, "__dict__") else None
-    return found
-
-
 def _put_deep(value: Any, depth: int, seen: set[int]) -> Any:
     """Do the same in objects of all classes."""
     if type(value) in ORDINARY:
@@ -96,7 +84,7 @@ def _put_deep(value: Any, depth: int, seen: set[int]) -> Any:
         return value
     if isinstance(value, tuple):
         members = [_put_deep(each, depth - 1, seen) for each in tuple.__iter__(value)]
-        return _with_members(value, members)
+        return with_members(value, members)
     seen.add(id(value))
     if isinstance(value, (list, deque)) and len(value) <= _MOST_MEMBERS:
         _replace(value, enumerate(value), depth, seen)
@@ -134,40 +122,3 @@ def _slots(own: type) -> Iterable[str]:
 _PLAIN = frozenset({int, float, bool, str, bytes, type(None), list, dict})
 # Objects of these have none.
 _FOREIGN = frozenset({"devicecore.migrate.lifted.packing", "numpy", "torch"})
-
-
-def on_arrays(
-    call: Callable[[tuple[Any, ...], dict[str, Any]], Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
-    """Return what a call returns that takes arrays of numpy only.
-
-    What it returns of its arguments, as OpenCV does with ``dst=``, is what the caller gave.
-    """
-    given, named = hosted(args), hosted(kwargs)
-    result = call(given, named)
-    if given is args and named is kwargs:
-        return result
-    own = {id(array): each for array, each in _stood_for((args, kwargs), (given, named))}
-    return _as_given(result, own, _MOST_DEEP)
-
-
-def _stood_for(value: Any, array: Any) -> Iterator[tuple[Array, DeviceArray]]:
-    """Yield the arrays of numpy that `hosted` has put, each with what stands for it."""
-    if type(value) is DeviceArray:
-        yield array, value
-    elif value is not array:
-        pairs = (value.values(), array.values()) if type(value) is dict else (value, array)
-        for each, other in zip(*pairs, strict=True):
-            yield from _stood_for(each, other)
-
-
-def _as_given(result: Any, own: Mapping[int, DeviceArray], depth: int) -> Any:
-    """Return a result with what the caller gave in the place of the arrays put for that."""
-    if depth and isinstance(result, tuple):
-        members = [_as_given(each, own, depth - 1) for each in tuple.__iter__(result)]
-        return _with_members(result, members)
-    if depth and type(result) is list:
-        result[:] = [_as_given(each, own, depth - 1) for each in result]
-    return own.get(id(result), result)

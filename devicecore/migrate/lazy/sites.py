@@ -14,7 +14,8 @@ from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import OPEN, RECORDING, current
 from devicecore.migrate.lazy.drawing import AGAIN
 from devicecore.migrate.lazy.frame import Frame
-from devicecore.migrate.lazy.results import kept_of, on_arrays, returned
+from devicecore.migrate.lazy.operators import on_arrays
+from devicecore.migrate.lazy.results import kept_of, returned
 from devicecore.migrate.lazy.saved import Saved
 from devicecore.migrate.site import Site
 from devicecore.migrate.values import pixels_among

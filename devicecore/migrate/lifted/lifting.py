@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from devicecore import config
 from devicecore.cv.plan import PROMISES
 from devicecore.errors import DeviceError, PlanError, RefusedCallError
 from devicecore.ledger import default_ledger
@@ -177,6 +178,12 @@ class Lifter(PipelineMigrator):
     def matched(self) -> frozenset[str]:
         """The keys of the plan that were for calls in this process."""
         return frozenset(str(key) for _, key in list(self._sites))
+
+    def warn_for_workers(self) -> None:
+        """Warn of keys that nothing can be for, in the place of workers that will record."""
+        if config.load().migrates:
+            with suppress(PlanError):  # they raise it
+                self._warn_of(resolve(self.plan, registry=self.registry).missing)
 
     def unmatched(self, told: Collection[str]) -> list[str]:
         """Return which keys of the plan were for no call, and why that may be.

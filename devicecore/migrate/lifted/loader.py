@@ -198,6 +198,7 @@ class DeviceLoader:
             with self._loading.lifter:
                 yield
             return
+        self._loading.lifter.warn_for_workers()
         if self._loader.persistent_workers:
             yield
             return

@@ -21,9 +21,8 @@ cv2 = pytest.importorskip("cv2")
 from devicecore.migrate.lazy import executing  # noqa: E402 - after cv2
 from devicecore.migrate.lazy.device_array import DeviceArray  # noqa: E402
 from devicecore.migrate.lazy.keeping import copied  # noqa: E402
-from devicecore.migrate.lazy.operators import hosted  # noqa: E402
+from devicecore.migrate.lazy.operators import hosted, on_arrays  # noqa: E402
 from devicecore.migrate.lazy.recording import Recording  # noqa: E402
-from devicecore.migrate.lazy.results import on_arrays  # noqa: E402
 from devicecore.migrate.lazy.vision_operations import RECORDED  # noqa: E402
 from devicecore.migrate.plan import Options  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
