@@ -1,6 +1,7 @@
 """Texts for models, made sure of before ONNX Runtime reads them.
 
-It reads beyond arrays of bytes, takes void for text, and writes ``None`` where there is none.
+It reads beyond arrays of bytes, takes void for text, and writes what Python prints of other
+objects: ``None`` where there is none, ``b'a'`` of bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from devicecore.onnx.ports import Port
 
-_FIX = "give an array of str, or of bytes in UTF-8"
+_FIX = "give an array of str, or of bytes in UTF-8; array.astype(str) makes texts of numbers"
 _STRINGS = "T"  # numpy's kind of its texts of any length
 
 
@@ -77,9 +78,30 @@ def _array(value: Any) -> Any:
     if value.dtype.kind not in {"U", "S", "O", _STRINGS}:
         msg = f"{value.dtype} {dimensions(value.shape)}"
         raise _NotTextsError(msg)
-    texts = np.empty(value.shape, dtype=object)
+    return _texts(value)
+
+
+def _texts(value: Any) -> Any:
+    """Return an array of ``str`` of an array of texts, or of objects that are some.
+
+    Raises:
+        ValueError: One is none; the error says where.
+    """
+    texts = value.astype(object, order="C")
+    members = texts.ravel().tolist()
+    kinds = set(map(type, members))
+    try:
+        if kinds == {str}:
+            "".join(members).encode()  # half a character is none in what is longer, too
+            return texts
+        if kinds == {bytes}:
+            members = list(map(bytes.decode, members))
+            texts.ravel()[:] = members
+            return texts
+    except UnicodeError:
+        pass  # the one of them that it is about is found below
     for place in np.ndindex(value.shape):
-        texts[place] = _text(value[place], place)
+        texts[place] = _text(texts[place], place)
     return texts
 
 

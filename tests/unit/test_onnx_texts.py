@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from devicecore.device import Device
 from devicecore.errors import ModelError
-from devicecore.onnx import OnnxModel
+from devicecore.onnx import OnnxModel, texts
 from devicecore.ort import CPU_PROVIDER, SessionSpec
 
 ort = pytest.importorskip("onnxruntime")
@@ -64,6 +64,9 @@ WIDE = np.array([[b"a", b"bc", b"def"], [b"", b"\xc3\xa9", b"x y"]])
         (np.array(["a", "bc"]), ["a", "bc"]),
         (np.array(["a", "bc"], ">U2"), ["a", "bc"]),
         (np.array(["a", b"bc", np.str_("d")], object), ["a", "bc", "d"]),
+        (np.array([["a", "bc"], ["d", "e"]], object).T, [["a", "d"], ["bc", "e"]]),
+        (np.array([[b"a", b"\xc3\xa9"], [b"d", b"e"]], object).T, [["a", "d"], ["é", "e"]]),
+        (np.array([["a", "bc"], ["d", "e"]])[::-1, 1:], [["e"], ["bc"]]),
         (WIDE, [["a", "bc", "def"], ["", "é", "x y"]]),
         (WIDE[:, ::2], [["a", "def"], ["", "x y"]]),
         (WIDE.T, [["a", ""], ["bc", "é"], ["def", "x y"]]),
@@ -96,6 +99,13 @@ def test_texts_of_any_length(device: Device) -> None:
     [
         (np.array(["a", None], object), r"None at \[1\]"),
         (np.array([["a", 2.5]], object), r"a float at \[0, 1\]"),
+        (np.array([1, 2], object), r"a int at \[0\]"),
+        (
+            np.array([["a", "b"], ["c", "\ud83d"], ["\ude00", "d"]], object),
+            r"surrogate\) at \[1, 1\]",
+        ),
+        (np.array([[b"a", b"\xc3"], [b"\xa9", b"d"]], object), r"no UTF-8 at \[0, 1\]"),
+        (np.array([["a", "b"], [3, "d"]], object).T[::-1], r"a int at \[1, 1\]"),
         (np.array([["a"], ["b", "c"]], object), r"a list at \[0\]"),
         ([["a"], "b"], "inhomogeneous|a list at"),
         (np.array([b"a", b"\xff\xfe"]), r"bytes that are no UTF-8 at \[1\]"),
@@ -143,3 +153,11 @@ def test_sequences_of_texts_and_values_of_onnxruntime(device: Device) -> None:
 def test_numbers_are_not_taken_from_other_arrays(device: Device, given: Any) -> None:
     with pytest.raises(ModelError, match="it takes 'x': float32"):
         device.compute(identity(["n"], TensorProto.FLOAT), {"x": given})
+
+
+def test_texts_are_not_looked_at_one_by_one(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "_text", None)  # what looks at one
+    for given in (np.array([["a", "bc"]]), np.array(["a"], object), WIDE, WIDE.astype(object)):
+        assert device.compute(identity(), {"x": given})["y"].shape == given.shape
