@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace, out: TextIO) -> int:
-    """Run the command; what it finds goes to *out*, and the code is 1 where it found something.
+    """Run the command; what it finds goes to *out*, and the code is 1 where something is wrong.
 
     Raises:
         UnknownDeviceError: Nobody registered the type.
@@ -96,11 +96,15 @@ def run(args: Namespace, out: TextIO) -> int:
             "findings": None if findings is None else [asdict(each) for each in findings],
         }
         print(json.dumps(data, indent=2), file=out)
-        return int(bool(findings))
+        return _code(findings)
     _print(candidates, findings, out)
     if not args.deep and any(entry.liveness.state == "untried" for entry in candidates):
         print("nothing was run; --deep probes what is untried", file=out)
-    return int(bool(findings))
+    return _code(findings)
+
+
+def _code(findings: Sequence[Finding] | None) -> int:
+    return int(any(not finding.is_advice for finding in findings or ()))
 
 
 def _asked_about(args: Namespace) -> tuple[Session, ...]:
@@ -132,7 +136,7 @@ def _print(
     wraps: bool = True,
 ) -> None:
     for finding in findings or ():
-        heading(f"finding  {finding.name}", out)
+        heading(f"{'advice ' if finding.is_advice else 'finding'}  {finding.name}", out)
         rows = [("problem", finding.problem), ("seen", finding.evidence), ("fix", finding.fix)]
         _print_facts(rows, out, wraps=wraps)
     print(_summary(candidates, findings), file=out)
@@ -157,8 +161,10 @@ def _summary(candidates: Sequence[Candidate], findings: Sequence[Finding] | None
     if findings is None:
         found = "one type only; `devicecore doctor` without it looks for what is wrong"
     else:
-        count = len(findings)
+        advice = sum(finding.is_advice for finding in findings)
+        count = len(findings) - advice
         found = f"{count} finding{'s' * (count != 1)}" if count else "no findings"
+        found += f", advice on {advice}" if advice else ""
     return f"summary  {found}; live: {', '.join(live) or 'nothing'}"
 
 

@@ -41,12 +41,14 @@ class Finding:
         problem: What is wrong, in one line.
         evidence: What was seen.
         fix: What to do, as a command or a line of a program where there is one.
+        is_advice: Whether nothing is wrong: something to know, for programs without devicecore.
     """
 
     name: str
     problem: str
     evidence: str
     fix: str = field(converter=without_pip)
+    is_advice: bool = False
 
 
 def diagnose(case: Case) -> list[Finding]:

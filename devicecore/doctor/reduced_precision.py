@@ -44,6 +44,7 @@ def find(case: Case) -> Iterator[Finding]:
             "OpenVINO's plug-in computes in bf16 on this CPU unless a session says otherwise",
             f"the CPU has {', '.join(sorted(flags))}; {plugin.distribution} is installed",
             f"{_OPENVINO_FIX}; OnnxModel does so by itself",
+            is_advice=True,
         )
     package = ort_package()
     if _CUDA not in asked and package and is_built_in(provider_named(_CUDA), package):
@@ -61,6 +62,7 @@ def _of_cards(case: Case) -> Iterator[Finding]:
                     f"{card.description} has TF32 (compute capability "
                     f"{card.details['compute_capability']})",
                     f"{_CUDA_FIX}; OnnxModel does so by itself",
+                    is_advice=True,
                 )
                 return
 

@@ -10,6 +10,8 @@ from devicecore.errors.base import DeviceCoreError, listing, shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_NEAR = 0.7  # so that no type of three letters is near another, as XPU and GPU are
+
 
 class InvalidDeviceNameError(DeviceCoreError, ValueError):
     """A text is not a device name.
@@ -19,19 +21,28 @@ class InvalidDeviceNameError(DeviceCoreError, ValueError):
         position: Where in *text* it goes wrong, counted from 0.
         reason: Why.
         suggestion: A name that may have been meant, or an empty string.
+        wanted: What was asked for, if not a device: a ``"type"``.
     """
 
-    def __init__(self, text: str, position: int, reason: str, suggestion: str = "") -> None:
+    def __init__(
+        self, text: str, position: int, reason: str, suggestion: str = "", wanted: str = "device"
+    ) -> None:
         self.text = text
         self.position = position
         self.reason = reason
         self.suggestion = suggestion
-        super().__init__(text, position, reason, suggestion)
+        self.wanted = wanted
+        super().__init__(text, position, reason, suggestion, wanted)
 
     def _parts(self) -> tuple[str, ...]:
+        is_type = self.wanted == "type"
+        what = "name of a device type" if is_type else "device name"
+        devices = "'cuda:1', 'GPU:0' or '/job:worker/replica:0/task:3/device:CUDA:1'"
         return (
-            f"{shorten(self.text, 80)!r} is no device name: {self.reason}, at {self.position}",
-            "names look like 'cuda:1', 'GPU:0' or '/job:worker/replica:0/task:3/device:CUDA:1'",
+            f"{shorten(self.text, 80)!r} is no {what}: {self.reason}, at {self.position}",
+            "types are words, such as 'CUDA', 'OPENVINO' or 'CPU'"
+            if is_type
+            else f"names look like {devices}",
             f"did you mean {self.suggestion!r}?" if self.suggestion else "",
         )
 
@@ -78,7 +89,9 @@ class UnknownDeviceError(DeviceCoreError, LookupError):
 
         short = {known.rpartition("/device:")[2]: known for known in self.known}
         folded = {known.casefold(): known for known in short}
-        near = get_close_matches(self.name.rpartition("/device:")[2].casefold(), folded, n=1)
+        near = get_close_matches(
+            self.name.rpartition("/device:")[2].casefold(), folded, n=1, cutoff=_NEAR
+        )
         return (
             f"no device is called {self.name!r}" + (f" ({self.why})" if self.why else ""),
             f"there is {listing(self.known)}",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
+_ONE_DEVICE = re.compile(r"(?:.*/device:)?([A-Za-z][A-Za-z0-9_]*):")
 
 
 def spelled(given: object, types: Iterable[str]) -> DeviceName:
@@ -69,9 +70,7 @@ def type_named(text: str, types: Iterable[str]) -> str:
     """
     written: object = text
     if not (isinstance(written, str) and WORD.fullmatch(text)):
-        raise InvalidDeviceNameError(
-            str(written), 0, "a type is a letter, then letters, digits and _"
-        )
+        raise _no_type(str(written), types)
     folded = text.casefold()
     for known in types:
         if known.casefold() == folded:
@@ -79,3 +78,14 @@ def type_named(text: str, types: Iterable[str]) -> str:
     if folded in VENDOR_TYPES:
         raise InvalidDeviceNameError(text, 0, why_unknown(text), near_types(text)[0])
     return known_type(text) or text
+
+
+def _no_type(text: str, types: Iterable[str]) -> InvalidDeviceNameError:
+    """Return the error for what cannot be a type; one device of a type is told by its colon."""
+    if found := _ONE_DEVICE.match(text):
+        known = {each.casefold(): each for each in types}
+        meant = known.get(found[1].casefold()) or known_type(found[1]) or ""
+        reason = "it names one device, and a type is asked for"
+        return InvalidDeviceNameError(text, found.end(1), reason, meant, "type")
+    reason = "a type is a letter, then letters, digits and _"
+    return InvalidDeviceNameError(text, 0, reason, wanted="type")

@@ -12,6 +12,7 @@ import pytest
 
 from devicecore.cli import main
 from devicecore.cli.table import wrapped_fix
+from devicecore.doctor import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ def test_a_session_is_asked_about_by_its_provider(capsys: pytest.CaptureFixture[
     code, out, err = call(words, capsys)
     assert (code, err) == (1, "")
     found = {each["name"]: each for each in json.loads(out)["findings"]}
-    assert set(found["reduced-precision"]) == {"name", "problem", "evidence", "fix"}
+    assert set(found["reduced-precision"]) == {"name", "problem", "evidence", "fix", "is_advice"}
     assert "trt_fp16_enable" in found["wrong-ep-device-or-option-dialect"]["evidence"]
 
 
@@ -50,6 +51,23 @@ def test_findings_a_summary_and_then_candidates(capsys: pytest.CaptureFixture[st
     start = lines.index("finding  reduced-precision")
     block = lines[start : start + 8]
     assert '  fix      providers=[("CUDAExecutionProvider", {"use_tf32": "0"})]' in block
+
+
+@pytest.mark.parametrize(("advice", "wrong"), [(1, 0), (0, 1), (2, 1), (0, 0)])
+def test_advice_is_no_finding(
+    advice: int, wrong: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found is a fake: it is not the same on every machine."""
+    found = [
+        Finding("a", "b", "c", "d", is_advice=each) for each in [True] * advice + [False] * wrong
+    ]
+    monkeypatch.setattr("devicecore.cli.doctor.diagnose", lambda _: found)
+    code, out, _ = call([], capsys)
+    assert code == bool(wrong)
+    assert call(["--json"], capsys)[0] == code
+    lines = out.splitlines()
+    assert [lines.count("advice   a"), lines.count("finding  a")] == [advice, wrong]
+    assert ("no findings" in out) == (not wrong)
 
 
 def test_a_model_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +105,7 @@ def test_the_bundle_holds_the_report_and_no_path_of_this_machine(
     path = tmp_path / "bundle.txt"
     code, out, _ = call(["--bundle", str(path), "--json"], capsys)
     data = json.loads(out)
-    assert code == bool(data["findings"])
+    assert code == any(not each["is_advice"] for each in data["findings"])
     text = path.read_text(encoding="utf-8")
     assert all(f"  {package}\n" in text for package in data["packages"])
     assert data["packages"]

@@ -72,7 +72,7 @@ class Doctor:
         done = self.python("-m", "devicecore", "doctor", "--json", cwd=cwd, **variables)
         assert "Traceback" not in done.stderr
         found: list[dict[str, str]] = json.loads(done.stdout)["findings"]
-        assert done.returncode == bool(found)
+        assert done.returncode == any(not each["is_advice"] for each in found)
         # What this machine is like is not what is looked at here.
         return [
             each for each in found if each["name"] not in {"threads-vs-limits", "reduced-precision"}

@@ -15,7 +15,10 @@ from devicecore.errors import DeviceCoreError, DeviceError, NoKernelError
 
 # An example of each class, and the builtins that it is a kind of.
 EXAMPLES: dict[type[DeviceCoreError], tuple[tuple[object, ...], tuple[type[Exception], ...]]] = {
-    errors.InvalidDeviceNameError: (("GPU 0", 3, "it has a blank", "GPU:0"), (ValueError,)),
+    errors.InvalidDeviceNameError: (
+        ("GPU 0", 3, "it has a blank", "GPU:0", "device"),
+        (ValueError,),
+    ),
     errors.IncompatibleNamesError: (("task", 1, 2), (ValueError,)),
     errors.PlanError: (
         ("cv2.rezise", "there is none", "did you mean resize?", "plan.json", 3),

@@ -25,6 +25,7 @@ from devicecore import (
     torch_available,
 )
 from devicecore.cli import main
+from devicecore.device_factory import default_registry
 from devicecore.errors import (
     ConfigurationError,
     InvalidDeviceNameError,
@@ -346,3 +347,29 @@ def test_a_misspelt_label_of_cv() -> None:
     wrong = "exakt"
     with pytest.raises(ValueError, match="did you mean 'exact'"), cv.accept(wrong):
         pass
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("CUDA:0", "CUDA"),
+        ("openvino:GPU.1", "OPENVINO"),
+        ("/device:cuda:0", "CUDA"),
+        ("gpu:1", "GPU"),
+    ],
+)
+@pytest.mark.parametrize("ask", ["get_factory", "explain", "device_priority"])
+def test_a_device_where_a_type_is_asked_for(ask: str, text: str, meant: str) -> None:
+    with pytest.raises(InvalidDeviceNameError) as caught:
+        getattr(default_registry(), ask)(text)
+    said = str(caught.value)
+    assert "it names one device, and a type is asked for" in said
+    assert f"did you mean {meant!r}?" in said
+    assert "cuda:1" not in said
+
+
+def test_a_class_is_near_no_type() -> None:
+    with pytest.raises(UnknownDeviceError) as caught:
+        default_registry().get_factory("gpu")
+    assert "GPU is a class of devices" in str(caught.value)
+    assert "did you mean" not in str(caught.value)
