@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from devicecore.liveness import hardware
-from devicecore.optional.faults import package_fault
+from devicecore.optional.faults import numpy_fault, package_fault
 from devicecore.optional.search_path import search_path
 from devicecore.ort.package import leftover_folder, ort_package, why_missing
 from devicecore.ort.providers import PROVIDERS
@@ -130,9 +130,11 @@ def lack_of(
         plugin: Whether the plug-in is meant or a build with it; None for either.
     """
     concerned = not set(known.distributions).isdisjoint(recorded_builds())
-    fault = build_fault() if package is None or (plugin is not True and concerned) else None
-    if fault is not None:
-        return "broken", f"{fault.problem} ({fault.evidence})", fault.fix
+    if package is None or plugin is True or concerned:
+        if fault := build_fault():
+            return "broken", f"{fault.problem} ({fault.evidence})", fault.fix
+        if old := numpy_fault(_PLAIN):
+            return old.state, old.reason, old.fix
     if absent := without_hardware(known):
         return "absent", absent, ""
     why = why_missing(known, package, plugin=plugin) if package else "onnxruntime is not installed"

@@ -139,7 +139,7 @@ def _best_of_class(source: Runtime, name: DeviceName, framework: str | None) -> 
     try:
         device = source.device(name, framework)
     except UnknownDeviceError:
-        rejected = _rejections(source, framework)
+        rejected = _rejections(source, framework, str(name.device_type))
         reasons = "; ".join(f"{each.name}: {each.reason}" for each in rejected)
         what = f"a device of class {name.device_type}"
         raise NotLiveError(what, "absent", reasons) from None
@@ -187,13 +187,21 @@ def _check_unnamed(source: Runtime, device_type: str, framework: str | None) -> 
         raise NotLiveError(device_type, first.state, first.reason, first.fix)
 
 
-def _rejections(source: Runtime, framework: str | None) -> list[Rejected]:
+def _rejections(source: Runtime, framework: str | None, device_class: str) -> list[Rejected]:
     rejected = []
+    live = {
+        entry.device_type
+        for entry in source.registry.factories()
+        if source.registry.liveness_of(entry, framework).is_live
+    }
     for entry in source.registry.factories():
         if entry.device_type in DEVICE_CLASSES or entry.after_class is not None:
             continue  # the host, which is of no other class
         liveness = source.registry.liveness_of(entry, framework)
-        if not liveness.is_live:
+        if liveness.is_live:
+            reason = f"it has no device of class {device_class} here"
+            rejected.append(Rejected(entry.device_type, "absent", reason))
+        elif entry.device_type not in live:  # else another factory of the type told
             rejected.append(
                 Rejected(entry.device_type, liveness.state, liveness.reason, liveness.fix)
             )

@@ -191,3 +191,24 @@ def test_a_plug_in_and_its_kin_are_no_builds(told: Callable[..., Any], tmp_path:
     record(tmp_path, "onnxruntime-extensions", "0.14.0", "onnxruntime_extensions")
     code = "import json; from devicecore.ort.builds import recorded_builds as r"
     assert list(told(f"{code}; print(json.dumps(r()))", tmp_path)) == ["onnxruntime"]
+
+
+def test_what_is_wrong_with_onnxruntime_goes_before_a_plug_in(
+    told: Callable[..., Any], tmp_path: Path
+) -> None:
+    build_of(tmp_path, "onnxruntime")
+    record(tmp_path, "onnxruntime-gpu", "1.31.1", "onnxruntime")
+    record(tmp_path, "onnxruntime", "1.32.0", "onnxruntime")
+    code = (
+        "import json, sys\nfrom pathlib import Path\n"
+        "from devicecore.liveness import hardware\n"
+        f"hardware.ROOT = Path({str(SAYS_NOTHING)!r})\n"
+        "sys.modules['onnxruntime_ep_openvino'] = None\n"
+        "from devicecore.ort import provider_metadata\n"
+        "found = provider_metadata('OpenVINOExecutionProvider', plugin=True)\n"
+        "print(json.dumps([found.state, found.reason, found.fix]))"
+    )
+    state, reason, fix = told(code, tmp_path)
+    assert state == "broken"
+    assert "several builds of ONNX Runtime share one folder" in reason
+    assert "ep-openvino" not in fix
