@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Of a batch of images.
 BATCH_AXES = 4
-NOT_WRITABLE = "OpenCV does not write there"
+_NOT_WRITABLE = "OpenCV does not write there"
 
 
 @frozen
@@ -98,7 +98,7 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
         ValueError: It overlaps with an operand without being one, or OpenCV cannot write there.
     """
     if isinstance(destination, np.ndarray) and not is_writable(destination):
-        raise ValueError(NOT_WRITABLE)
+        raise ValueError(_NOT_WRITABLE)
     own = (_where(destination), destination.shape, destination.dtype)
     for image in images:
         if (_where(image), image.shape, image.dtype) == own:
@@ -109,7 +109,7 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
     return Place(is_operand=False, is_continuous=_is_continuous(destination))
 
 
-def any_overlap(images: Sequence[Any], written: int) -> bool:
+def _any_overlap(images: Sequence[Any], written: int) -> bool:
     """Return whether any of the last images, which are written, overlaps with another one."""
     first = len(images) - written
     return any(
@@ -117,6 +117,28 @@ def any_overlap(images: Sequence[Any], written: int) -> bool:
         for place in range(first, len(images))
         for other in images[:place]
     )
+
+
+def check_written(name: str, images: Sequence[Any], count: int) -> None:
+    """Make sure of images that are read and written.
+
+    Args:
+        name: The parameter that they are given for.
+        images: All of the call; these are the last ones.
+        count: How many they are.
+
+    Raises:
+        ValueError: They are for OpenCV to judge.
+    """
+    written = images[len(images) - count :]
+    if any(
+        isinstance(each, np.ndarray) and each.size and not is_writable(each) for each in written
+    ):
+        msg = f"{name}: {_NOT_WRITABLE}"
+        raise ValueError(msg)
+    if _any_overlap(images, count):  # of several, OpenCV writes one after the other
+        msg = f"{name} overlaps with other images"
+        raise ValueError(msg)
 
 
 def is_writable(array: np.ndarray[Any, Any]) -> bool:

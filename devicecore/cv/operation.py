@@ -12,18 +12,16 @@ from attrs import Factory, field, frozen
 from devicecore.cv.catalog import NOT_IN_PLACE, OUTPUTS
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
-from devicecore.cv.image import (
-    NOT_WRITABLE,
-    Image,
-    Place,
-    any_overlap,
-    image_of,
-    is_writable,
-    place_of,
-)
+from devicecore.cv.image import Image, Place, check_written, image_of, place_of
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
-from devicecore.cv.refusals import decisive, why_not_a_number, why_not_an_image, why_refused
+from devicecore.cv.refusals import (
+    decisive,
+    why_no_signature,
+    why_not_a_number,
+    why_not_an_image,
+    why_refused,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -171,7 +169,7 @@ class Operation:
             name = self.parameters[index]
             if name in self.images:
                 count = len(given) if isinstance(given, (list, tuple)) else 1
-                _check_written(name, images, count)
+                check_written(name, images, count)
             elif index < len(args):
                 args[index] = self._checked(name, given, images)
             else:
@@ -212,6 +210,8 @@ class Operation:
         """Return why the planner is not asked, or nothing."""
         if environment().is_inexact:
             return "IPP may give values here that are not OpenCV's (cv2.ipp.useIPP_NotExact)"
+        if reason := why_no_signature(self.name, args, kwargs):
+            return reason
         named = dict(zip(self.parameters, args, strict=False)) | dict(kwargs)
         # Of empty images, and of calls that make no sense, OpenCV has its own words.
         for name, value in named.items():
@@ -337,28 +337,6 @@ class Operation:
         """Return what is promised of a call."""
         plan = self.plan(args, kwargs, _device)
         return None if plan is None else plan.promise
-
-
-def _check_written(name: str, images: Sequence[Any], count: int) -> None:
-    """Make sure of images that are read and written.
-
-    Args:
-        name: The parameter that they are given for.
-        images: All of the call; these are the last ones.
-        count: How many they are.
-
-    Raises:
-        ValueError: They are for OpenCV to judge.
-    """
-    written = images[len(images) - count :]
-    if any(
-        isinstance(each, np.ndarray) and each.size and not is_writable(each) for each in written
-    ):
-        msg = f"{name}: {NOT_WRITABLE}"
-        raise ValueError(msg)
-    if any_overlap(images, count):  # of several, OpenCV writes one after the other
-        msg = f"{name} overlaps with other images"
-        raise ValueError(msg)
 
 
 def _is_of_images(value: Any) -> bool:

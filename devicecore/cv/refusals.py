@@ -13,7 +13,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.image import Image, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # What OpenCV's names of a parameter's values begin with.
 _FLAGS: Mapping[str, str] = {
@@ -33,6 +33,12 @@ _FLAGS: Mapping[str, str] = {
     "rotateCode": "ROTATE_",
     "colormap": "COLORMAP_",
 }
+# Of functions that OpenCV has twice, where one planner is for both: the parameters of each.
+_SIGNATURES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "applyColorMap": (("src", "colormap", "dst"), ("src", "userColor", "dst")),
+    "norm": (("src1", "normType", "mask"), ("src1", "src2", "normType", "mask")),
+}
+_ARE_NUMBERS = frozenset({"colormap", "normType"})
 _DEPTHS = frozenset({"ddepth", "dtype", "sdepth"})
 # Values of examples that are tried in the place of one that is refused.
 _MOST_TRIED = 24
@@ -58,6 +64,26 @@ def why_not_an_image(name: str, value: Any) -> str:
     elif not 1 <= value.channels <= most:
         reason = f"{name} has {value.channels} channels, and OpenCV takes 1 to {most}"
     return reason
+
+
+def why_no_signature(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return why OpenCV has no function of that name for such arguments, or nothing."""
+    signatures = _SIGNATURES.get(name, ())
+    if not signatures or any(_fits(each, args, kwargs) for each in signatures):
+        return ""
+    given = [*map(_type, args), *(f"{key}: {_type(value)}" for key, value in kwargs.items())]
+    return f"OpenCV has no {name}({', '.join(given)})"
+
+
+def _fits(signature: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    names = [*signature[: len(args)], *kwargs]
+    if len(args) > len(signature) or len({*names}) < len(names) or not {*names} <= {*signature}:
+        return False
+    values = zip(names, [*args, *kwargs.values()], strict=True)
+    return all(
+        value is None or isinstance(value, (int, float, np.number)) == (name in _ARE_NUMBERS)
+        for name, value in values
+    )
 
 
 def why_not_a_number(name: str, value: Any, kind: str) -> str:

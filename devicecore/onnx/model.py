@@ -165,9 +165,9 @@ class OnnxModel:
         Args:
             device: A device with a provider of ONNX Runtime.
             feeds: An array for each input, of its dtype and rank: of numpy, of torch or an
-                ``OrtValue``. What numpy lacks, such as bfloat16, is an array of ml_dtypes. Tensors
-                of torch lie on the host, or on the card that the provider computes on; gradients do
-                not pass.
+                ``OrtValue``. Texts are ``str``, or bytes in UTF-8. What numpy lacks, such as
+                bfloat16, is an array of ml_dtypes. Tensors of torch lie on the host, or on the card
+                that the provider computes on; gradients do not pass.
 
         Returns:
             An array for each output, in the model's order; a later call does not change it. It is a

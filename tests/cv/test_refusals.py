@@ -191,3 +191,60 @@ def test_the_argument_that_is_no_tensor_is_named(*, first_is_tensor: bool) -> No
     )
     with pytest.raises(NoKernelError, match=f"src{2 if first_is_tensor else 1} is no tensor"):
         host_cpu().compute("cv2.add", *images)
+
+
+PLANE, MASK = PICTURE[..., 0].copy(), np.ones(PICTURE.shape[:2], np.uint8)
+COLOURS = np.arange(256, dtype=np.uint8)[:, None][::-1].copy()
+SIGNATURES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("norm", (), {"src1": PLANE, "src2": 2}),
+    ("norm", (PLANE,), {"src2": 2, "mask": MASK}),
+    ("norm", (PLANE,), {"src2": 1, "normType": MASK}),
+    ("norm", (PLANE,), {"normType": MASK}),
+    ("norm", (PLANE, 2), {"normType": MASK}),
+    ("norm", (PLANE, 2), {"normType": 4}),
+    ("norm", (PLANE, 2, None, MASK), {}),
+    ("norm", (PLANE, 2), {"normType": None, "mask": MASK}),
+    ("norm", (PLANE,), {"normType": 2}),
+    ("norm", (PLANE, 2, MASK), {}),
+    ("norm", (PLANE, 2), {"mask": MASK}),
+    ("norm", (PLANE,), {"normType": 1, "mask": MASK}),
+    ("norm", (PLANE, PLANE[::-1].copy(), 2, MASK), {}),
+    ("norm", (), {"src1": PLANE, "src2": PLANE[::-1].copy(), "mask": MASK}),
+    ("applyColorMap", (PLANE,), {"colormap": COLOURS}),
+    ("applyColorMap", (PLANE,), {"userColor": 2}),
+    ("applyColorMap", (PLANE, 2, None, COLOURS), {}),
+    ("applyColorMap", (PLANE, None, None, COLOURS), {}),
+    ("applyColorMap", (PLANE, 2), {"userColor": None}),
+    ("applyColorMap", (PLANE,), {"colormap": None, "userColor": COLOURS}),
+    ("applyColorMap", (PLANE, COLOURS), {}),
+    ("applyColorMap", (PLANE, 2), {"dst": None}),
+    ("applyColorMap", (), {"src": PLANE, "userColor": COLOURS}),
+    ("applyColorMap", (PLANE,), {"colormap": 2}),
+]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("case", range(len(SIGNATURES)))
+def test_names_of_the_two_signatures_are_opencvs(case: int, kind: Any) -> None:
+    name, args, kwargs = SIGNATURES[case]
+
+    def answer(run: Any, kind: Any) -> Any:
+        def moved(value: Any) -> Any:  # tables of colours are arrays everywhere
+            is_image = isinstance(value, np.ndarray) and value is not COLOURS
+            return kind(value) if is_image else value
+
+        values = [*map(moved, args)]
+        named = {key: moved(value) for key, value in kwargs.items()}
+        try:
+            return np.asarray(run(*values, **named)).tolist()
+        except cv2.error:
+            return "an error"
+
+    expected = answer(original(name), np.asarray)
+    with cv.accept("close"):
+        assert answer(function(name), kind) == expected
+    with cv.accept("close"), cv.using("torch"):
+        try:
+            assert answer(function(name), kind) == expected
+        except NoKernelError:
+            assert IS_OLD
