@@ -104,9 +104,12 @@ def test_collations(kind: str, function: Any, workers: int, names: list[str]) ->
         {"sampler": programs.Backwards(7), "drop_last": True},
         {"batch_sampler": [[3], [0, 1, 2, 4], [6, 5]]},
         {"batch_size": 100},
-        {"sampler": torch.utils.data.WeightedRandomSampler([1, 2, 3, 1, 2, 3, 1], 5)},
+        {
+            "drop_last": False,
+            "sampler": torch.utils.data.WeightedRandomSampler([1, 2, 3, 1, 2, 3, 1], 5),
+        },
     ],
-    ids=str,
+    ids=lambda options: next(iter(options)),
 )
 def test_orders(options: dict[str, Any], workers: int, names: list[str]) -> None:
     if workers and "batch_size" not in options:
