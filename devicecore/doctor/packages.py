@@ -58,4 +58,6 @@ def _shadowed(module: str, fault: PackageFault, seen: str) -> Finding:
         f"a file of the program has the name of {module}, and is imported in its place",
         f"{fault.reason}; {seen}",
         fault.fix,
+        # A game may have a file paddle.py of its own, and never want the package.
+        is_advice=module not in _OURS and fault.reason.endswith("is not installed"),
     )

@@ -140,14 +140,15 @@ def test_a_file_of_that_name_where_nothing_is_installed(
         "from devicecore.doctor import Case, packages\n"
         "from devicecore.errors import DeviceCoreError\n"
         "from devicecore.optional import require\n"
-        "found = [[f.name, f.evidence, f.fix] for f in packages.find(Case())]\n"
+        "found = [[f.name, f.evidence, f.fix, f.is_advice] for f in packages.find(Case())]\n"
         f"try:\n    require({module!r}, extra='all')\n"
         "except DeviceCoreError as error:\n    print(json.dumps([found, str(error)]))"
     )
     folders = [tmp_path / "lib", *([place] if on_path else [])]
     (finding,), said = told(code, *folders, cwd=place)
-    name, evidence, fix = finding
+    name, evidence, fix, is_advice = finding
     assert name == "shadowed-package"
+    assert is_advice == (module not in MODULES)  # who never wants the package may have such a file
     assert f"{path} has the name of the package {module}, which is not installed" in evidence
     assert fix.startswith(f"rename {path}, ")
     assert fix.endswith(f"before {module} is installed")

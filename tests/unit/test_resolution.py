@@ -56,6 +56,24 @@ def test_auto_asks_the_frameworks_apart() -> None:
     assert rejected["CUDA"] == "nothing in it is for onnx"
 
 
+def test_a_class_of_which_a_live_type_has_no_device() -> None:
+    registry = FactoryRegistry()
+
+    class Plugin(FakeFactory):
+        priority = 190
+        device_class = "CPU"
+
+    class Build(FakeFactory):
+        priority = 188
+        answer = Liveness("missing", reason="built without it")
+
+    registry.register_class("OPENVINO", Plugin)
+    registry.register_class("OPENVINO", Build)
+    with pytest.raises(NotLiveError) as caught:
+        resolve("GPU", runtime=Runtime(registry))
+    assert caught.value.reason == "OPENVINO: it has no device of class GPU here"
+
+
 def test_a_request_is_never_replaced() -> None:
     with pytest.raises(NotLiveError, match="no Apple GPU"):
         resolve("mps", runtime=runtime())
