@@ -56,13 +56,10 @@ class UniversalWrapper:
                     return below.target(*args, **kwargs)
                 node = at(frame)
                 site = node.decision
-                if (
-                    site is not None
-                    and not is_inside_kernels()
-                    and not (is_used_here and is_of_ours(frame_at(1)))
-                ):
-                    if site is UNSET:
-                        site = decided(node)
+                if site is not None and not is_inside_kernels():
+                    if is_used_here and is_of_ours(frame_at(1)):
+                        return below.original(*args, **kwargs)  # past the other migrators, too
+                    site = decided(node) if site is UNSET else site
                     if site is not None:
                         return site.call(below.target, args, kwargs)
                 if off_plan is not None:
@@ -100,12 +97,10 @@ class UniversalWrapper:
                 return tracked(below, frame)
 
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if (
-                    not below.active
-                    or is_inside_kernels()
-                    or (is_used_here and is_of_ours(frame_at(1)))
-                ):
+                if not below.active or is_inside_kernels():
                     return below.target(*args, **kwargs)
+                if is_used_here and is_of_ours(frame_at(1)):
+                    return below.original(*args, **kwargs)  # past the other migrators, too
                 with inside(frame) as node:
                     site = node.decision
                     if site is UNSET:
