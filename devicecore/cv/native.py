@@ -32,7 +32,7 @@ _PURE = (
 # These draw into their first argument, so a second try on another device would draw twice.
 _DRAWING = ("fillPoly", "polylines")
 
-cv2 = require("cv2", extra="vision")
+cv2: Any = require("cv2", extra="vision")
 
 _originals: dict[str, Callable[..., Any]] = {
     name: getattr(cv2, name) for name in dir(cv2) if callable(getattr(cv2, name))

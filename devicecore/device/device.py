@@ -100,7 +100,9 @@ class Device:
             locality or DeviceLocality(),
             description=description,
         )
-        self.device_class, self.frameworks = as_known(device_class, frameworks)
+        known_class, known_frameworks = as_known(device_class, frameworks)
+        self.device_class: str = known_class
+        self.frameworks: frozenset[str] = known_frameworks
         self.torch_device = torch_device and canonical_torch_device(torch_device)
         self.memory = memory
         self.session = session

@@ -50,7 +50,7 @@ class ProbeProcess:
     def __init__(self, job: dict[str, Any]) -> None:
         self._job = json.dumps(job).encode() + b"\n"  # first: where it fails, no child is left
         self.said: dict[str, Any] = {}
-        self.limit_s = 0.0
+        self.limit_s: float = 0.0
         self._import_s = 0.0
         self._importing: tuple[str, float] | None = None
         self._answered = threading.Event()

@@ -40,7 +40,9 @@ class _Together:
             self.leave_after(entries)
             raise
 
-    entered_so_far = staticmethod(entered_so_far)
+    def entered_so_far(self) -> Any:
+        """Return what says which scopes are open in this thread, for an interrupt."""
+        return entered_so_far()
 
     def leave_after(self, entries: Any) -> None:
         """Leave those that were entered since, and an interrupt kept open.

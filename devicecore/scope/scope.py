@@ -132,7 +132,9 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             raise
         return device
 
-    entered_so_far = staticmethod(entered_so_far)
+    def entered_so_far(self) -> Any:
+        """Return what says which scopes are open in this thread, for an interrupt."""
+        return entered_so_far()
 
     def leave_after(self, entries: Any) -> None:
         """Leave this scope if it was entered since, and an interrupt kept it open.
