@@ -53,7 +53,7 @@ LIMIT = 3
         ("contextvars.ContextVar/get", f"'ContextVar' {OF_C}"),
         ("numpy.ndarray/sum", f"'ndarray' {OF_C}"),
         ("builtins.list/sort", f"'list' {OF_C}"),
-        ("type", f"'type' {OF_C}"),
+        ("builtins.type", f"'type' {OF_C}"),
         ("builtins.len", f"'builtins:len' {BUILTIN}"),
         ("builtins:isinstance", f"'builtins:isinstance' {BUILTIN}"),
         ("builtins.__import__", f"'builtins:__import__' {BUILTIN}"),
