@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.cli.listing import print_devices
 from devicecore.cli.progress import progress
-from devicecore.cli.table import print_table
+from devicecore.cli.table import print_table, width_of, wrapped
 from devicecore.errors import DeviceError, MissingDependencyError
 from devicecore.ledger import default_ledger
 from devicecore.optional import package_dir, require
@@ -77,7 +77,8 @@ def run(args: Namespace, out: TextIO) -> int:
         print(json.dumps(report, indent=2), file=out)
         return 0
     why = chosen.why if device is chosen.device else f"{chosen.device.label} could not"
-    print(f"\n{source.name}, read on {device.label}: {why}", file=out)
+    title = f"{source.name}, read on {device.label}: {why}"
+    print("", *wrapped(title, 0, width_of(out)), sep="\n", file=out)
     _print(page, report["seconds"], out)
     for file in files:
         print(f"written: {file}", file=out)
