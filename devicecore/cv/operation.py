@@ -15,6 +15,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.image import Image, Place, check_written, image_of, place_of
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
+from devicecore.cv.reasons import Reasons
 from devicecore.cv.refusals import (
     decisive,
     why_no_signature,
@@ -72,7 +73,7 @@ class Operation:
         init=False, repr=False, default=Factory(lambda self: self._find_outputs(), True)
     )
     _plans: dict[Any, Plan | None] = field(init=False, factory=dict, repr=False)
-    _reasons: dict[Any, str] = field(init=False, factory=dict, repr=False)
+    _reasons: Reasons = field(init=False, factory=Reasons, repr=False)
 
     def _find_places(self) -> tuple[tuple[int, str], ...]:
         return tuple((self.parameters.index(name), name) for name in self.images)
@@ -238,17 +239,9 @@ class Operation:
             self._place(positional, named, self.images_in(args, kwargs))
         except ValueError as error:
             return str(error)
-        try:
-            key = (*map(kind_of, positional), *map(kind_of, named.items()), environment())
-            known = self._reasons.get(key)
-        except TypeError:  # something that cannot be a key
-            return self._reason(positional, named)
-        if known is None:
-            known = self._reason(positional, named)
-            if len(self._reasons) >= _MOST_PLANS:
-                self._reasons.clear()
-            self._reasons[key] = known
-        return known
+        return self._reasons.find(
+            environment(), positional, named, lambda: self._reason(positional, named)
+        )
 
     def _reason(self, positional: Sequence[Any], named: Mapping[str, Any]) -> str:
         if reason := self._why_no_plan(positional, named):
@@ -280,20 +273,13 @@ class Operation:
             plan = self._planned((), arguments)
             return plan is None or not is_accepted(plan.promise)
 
-        positional, named = self.replaced(args, kwargs, lambda value: _image(value, frozenset()))
-        try:
-            key = (promise, *map(kind_of, positional), *map(kind_of, named.items()))
-            known = self._reasons.get(key)
-        except TypeError:  # something that cannot be a key
-            return f"it is only {promise} for these arguments"
-        if known is None:
+        def reason() -> str:
             arguments = dict(zip(self.parameters, positional, strict=False)) | named
             found = decisive(arguments, is_refused, self._known_arguments())
-            known = f"it is only {promise} for {', '.join(found) or 'these arguments'}"
-            if len(self._reasons) >= _MOST_PLANS:
-                self._reasons.clear()
-            self._reasons[key] = known
-        return known
+            return f"it is only {promise} for {', '.join(found) or 'these arguments'}"
+
+        positional, named = self.replaced(args, kwargs, lambda value: _image(value, frozenset()))
+        return self._reasons.find(promise, positional, named, reason)
 
     def _known_arguments(self) -> Iterator[dict[str, Any]]:
         for args, kwargs in islice(self.examples(), _MOST_EXAMPLES):

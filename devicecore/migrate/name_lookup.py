@@ -13,7 +13,7 @@ from devicecore.errors import PlanError
 from devicecore.errors.base import listing
 from devicecore.migrate.keys import ANY, WILDCARDS, Key
 from devicecore.migrate.looking import ABSENT, is_a, names_of, own, static
-from devicecore.migrate.replaceable import check_is_function, check_replaceable
+from devicecore.migrate.replaceable import OURS, check_is_function, check_replaceable
 from devicecore.migrate.spots import (
     MAIN,
     NotYetError,
@@ -208,14 +208,20 @@ class Finder:
         return self._below(start, parts[start.module.count(".") + 1 :])
 
     def _class_or_module(self, name: str, after: Spot | None) -> Spot:
-        """Return the only loaded class of that name, or else the module."""
-        classes = {id(found.value): found for found in defined(name) if is_a(found.value, type)}
+        """Return the only loaded class of that name, or else the module.
+
+        The standard library's give way to others, and devicecore's own are meant by nobody.
+        """
+        classes = [each for each in defined(name) if is_a(each.value, type)]
+        meant = [each for each in classes if each.package not in OURS]
+        others = [each for each in meant if each.package not in sys.stdlib_module_names]
+        classes = list({id(each.value): each for each in others or meant}.values())
         if len(classes) > 1:
-            which = listing(str(found) for found in classes.values())
+            which = listing(map(str, classes))
             reason = f"there are {len(classes)} classes {name!r}"
             raise PlanError("", reason, f"write one of {which}")
         if classes:
-            return classes.popitem()[1]
+            return classes[0]
         if sys.modules.get(name) is not None or name in self._registry.packages:
             return self._module(name)
         bases = after.value.__mro__[:-1] if after else ()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _IMMUTABLE: Final = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 _ON_THE_HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_OURS: Final = ("devicecore", "devicecore_factories")
+OURS: Final = ("devicecore", "devicecore_factories")
 _INSTEAD: Final = "name a function of the program that calls it"
 
 
@@ -45,7 +45,7 @@ def check_replaceable(spot: Spot) -> None:
 
 
 def _why_not(spot: Spot) -> str:
-    if spot.module.partition(".")[0] in _OURS:
+    if spot.package in OURS:
         return "it is a part of devicecore itself"
     # Also under other names, as io.open: the wrapper would be what everybody finds as a builtin.
     if any(spot.value is each for each in names_of(builtins).values()):

@@ -45,6 +45,11 @@ class Spot(NamedTuple):
     qualname: str
     value: Any
 
+    @property
+    def package(self) -> str:
+        """The top-level package that has it."""
+        return self.module.partition(".")[0]
+
     def __str__(self) -> str:
         return f"{self.module}:{self.qualname}" if self.qualname else self.module
 

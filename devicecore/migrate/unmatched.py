@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from devicecore.errors import PlanError
 from devicecore.migrate.looking import is_a, names_of, own
+from devicecore.migrate.replaceable import OURS
 from devicecore.migrate.scanning import imported
 from devicecore.migrate.spots import MAIN
 
@@ -102,6 +103,7 @@ def _classes_like(name: str) -> set[str]:
     return {
         each
         for module, loaded in list(sys.modules.items())
+        if module.partition(".")[0] not in OURS
         for each, value in list(names_of(loaded).items())
         if abs(len(each) - len(name)) <= _MOST_LONGER
         and is_a(value, type)

@@ -96,3 +96,16 @@ def test_what_self_calls_is_migrated_whatever_its_class(cls: str, name: str, mad
     assert row.calls == 1
     assert row.path.endswith(f"/{name}")
     assert migrator.report().unmatched == []
+
+
+@pytest.mark.parametrize("name", ["Reference", "Ledger", "OptimizationPlan", "Thread", "Random"])
+def test_a_bare_name_is_the_programs_class(name: str, write: Callable[..., None]) -> None:
+    """Not one of devicecore's own, and before one of the standard library's."""
+    write(made_names=f"class {name}:\n    def load(self): pass")
+    key = f"{name}/load"
+    if name not in {"Thread", "Random"}:
+        found = resolve(OptimizationPlan.load({key: "cpu"}))
+        assert [each.entry.key.pattern[0] for each in found.pending] == [name]
+    importlib.import_module("made_names")
+    (located,) = resolve(OptimizationPlan.load({key: "cpu"})).entries
+    assert located.key.pattern == (f"made_names:{name}", "load")
