@@ -57,10 +57,10 @@ def _in_entry(group: str, entry: str) -> Iterator[tuple[str, list[InstalledEntry
     """Yield the distributions with entry points of *group* in one entry of ``sys.path``."""
     try:
         folders = sorted(item.path for item in os.scandir(entry) if item.name.endswith(_METADATA))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # the latter of a text that can be no path
         return
     except OSError:
-        if Path(entry).is_file():  # such as a zip file
+        if os.path.isfile(entry):  # noqa: PTH113 - of what may not be looked at it says no
             yield from _in_archive(group, entry)
         return
     for folder in map(Path, folders):

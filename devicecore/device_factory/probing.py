@@ -12,7 +12,14 @@ from attrs import evolve
 from devicecore import config
 from devicecore.fork import rearm_after_fork
 from devicecore.liveness import Liveness
-from devicecore.liveness.report import Report, ask, failure, pass_on_interrupt, read_report
+from devicecore.liveness.report import (
+    ProbesStoppedError,
+    Report,
+    ask,
+    failure,
+    pass_on_interrupt,
+    read_report,
+)
 from devicecore.liveness.target import resolve
 
 if TYPE_CHECKING:
@@ -298,7 +305,7 @@ def _one_process_at_a_time(cache: EvidenceCache) -> Iterator[None]:
                 _turn.lock = _acquired(folder / "probe.lock", before)
         if _turn.interrupts != before:
             msg = "the probe was interrupted"
-            raise InterruptedError(msg)
+            raise ProbesStoppedError(msg)
         _turn.probes += 1
     try:
         yield

@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from devicecore.liveness.report import DETAIL_CHARACTERS
+from devicecore.liveness.report import DETAIL_CHARACTERS, ProbesStoppedError
 
 if TYPE_CHECKING:
     from typing import IO, Self
@@ -122,7 +122,7 @@ class ProbeProcess:
             if self._spent_s(without_imports=own_timeout) > self.limit_s:
                 return False
         msg = "the probe was interrupted"
-        raise InterruptedError(msg)
+        raise ProbesStoppedError(msg)
 
     def _spent_s(self, *, without_imports: bool) -> float:
         now = time.monotonic()

@@ -110,9 +110,13 @@ def _listed(prober: Prober) -> tuple[PhysicalDevice, ...]:
     return tuple(listed) or ((PhysicalDevice(device_type, 0),) if device_type else ())
 
 
+class ProbesStoppedError(InterruptedError):
+    """Somebody has stopped the probes; foreign code may raise the error that it is one of."""
+
+
 def pass_on_interrupt(error: BaseException) -> None:
     """Raise *error* again if a person pressed Ctrl-C; anything else is foreign code's own."""
-    if isinstance(error, (KeyboardInterrupt, InterruptedError)):
+    if isinstance(error, (KeyboardInterrupt, ProbesStoppedError)):
         raise error
 
 

@@ -266,8 +266,9 @@ def _read(place: Path) -> dict[str, Any] | None:
             return None
         kept = read_json(place / _ENTRY)
         files, notes = kept["files"], kept["notes"]
-        is_whole = isinstance(notes, dict) and _is_unchanged(place / _ENGINE, files)
-    except (OSError, KeyError, TypeError, AttributeError):
+        is_readable = isinstance(notes, dict) and isinstance(files, dict)
+        is_whole = is_readable and _is_unchanged(place / _ENGINE, files)
+    except (OSError, KeyError, TypeError, ValueError):
         return None
     return notes if is_whole else None
 

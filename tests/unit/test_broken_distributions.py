@@ -13,6 +13,7 @@ import pytest
 from devicecore import config
 from devicecore.device_factory import FactoryRegistry
 from devicecore.device_mgr import DeviceMgr
+from devicecore.entry_points import entry_points
 from devicecore.errors import ConfigurationError
 from devicecore.liveness.interpreter import interpreter
 from devicecore.liveness.isolation import ask_in_child
@@ -308,3 +309,29 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> 
     registry = _registry()
     assert registry.get_factory("CPU").device_type == "CPU"
     registry.refresh()
+
+
+@pytest.mark.parametrize("entry", ["y" * 300, "a\0b", "/dev/null/folder", "\udcff"], ids=ascii)
+def test_what_can_be_no_folder_on_the_path_is_passed_over(
+    entry: str, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(site, "npu")
+    monkeypatch.setattr(sys, "path", [entry, *sys.path, entry])
+    assert "npu_module:Factory" in [point.value for point in entry_points("devicecore.factories")]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can")
+def test_a_folder_that_nobody_may_enter_is_passed_over(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed" / "packages"
+    closed.mkdir(parents=True)
+    closed.parent.chmod(0)
+    monkeypatch.setattr(sys, "path", [str(closed), *sys.path])
+    os.seteuid(54321)
+    try:
+        with pytest.raises(PermissionError):
+            closed.stat()
+        entry_points("devicecore.factories")
+    finally:
+        os.seteuid(0)

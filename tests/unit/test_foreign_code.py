@@ -82,12 +82,15 @@ class TestMaking:
         manager = DeviceMgr.create(registry=registry_with(Npu))
         assert [device.device_type for device in manager] == ["CPU"]
 
-    def test_leaving_while_devices_are_made(self) -> None:
+    @pytest.mark.parametrize(
+        "error", [SystemExit("I am leaving"), InterruptedError("a driver's"), GeneratorExit()]
+    )
+    def test_leaving_while_devices_are_made(self, error: BaseException) -> None:
         class Npu(FakeFactory):
             device_type, priority = "NPU", 300
 
             def create_devices(self, options: DeviceOptions, name_prefix: str) -> Sequence[Device]:
-                sys.exit("I am leaving")
+                raise error
 
         manager = DeviceMgr.create(registry=registry_with(Npu))
         assert [device.device_type for device in manager] == ["CPU"]
