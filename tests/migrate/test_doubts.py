@@ -34,7 +34,7 @@ class MadeData:
         ("Data/get/**/cvv2:resize", "no package 'cvv2'; did you mean 'Data/get/**/cv2:resize'?"),
         ("no_such_package_at_all:f", "there is no package 'no_such_package_at_all'"),
         ("resize", f"{NO_CLASS} 'resize' so far; did you mean 'cv2.resize'"),
-        ("GaussianBlr", f"{NO_CLASS} 'GaussianBlr' so far; did you mean 'cv2.GaussianBlur'?"),
+        ("copyMakeBordr", f"{NO_CLASS} 'copyMakeBordr' so far; did you mean 'cv2.copyMakeBorder'?"),
         ("cvv2", f"{NO_CLASS} 'cvv2' so far; did you mean 'cv2'?"),
         ("MadeDta/__getitem__/cv2.flip", f"{NO_CLASS} 'MadeDta' so far; did you mean 'MadeData'"),
         ("made_data.MadeData/__getitem__/prepar", "did you mean 'prepare'"),
