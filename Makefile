@@ -51,8 +51,8 @@ demo: $(VENV)/.stamp-demo ## Read a page on the best device (DEMO_ARGS="--image 
 
 setup: $(VENV)/.stamp-test ## Install everything that the other targets need
 
-test: setup ## Run the tests and every example in the docs, about 20 minutes (PYTEST_ARGS="-k names")
-	@echo "Running every test: about 20 minutes with two processes on two cores; PYTEST_ARGS=\"-k names\" runs some."
+test: setup ## Run the tests and every example in the docs, about half an hour (PYTEST_ARGS="-k names")
+	@echo "Running every test: about half an hour with two processes on two cores; PYTEST_ARGS=\"-k names\" runs some."
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 lint: setup ## Format, lint, spelling, length of files, changelog fragments
