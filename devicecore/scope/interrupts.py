@@ -13,7 +13,7 @@ from weakref import ref
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Exit = TypeVar("Exit", bound="Callable[..., None]")
+Exit = TypeVar("Exit", bound="Callable[..., Any]")
 
 
 class Leavable(Protocol):
@@ -37,7 +37,8 @@ def always_left(function: Exit) -> Exit:
     block is over, and nobody else does. So when that goes, the block is over.
 
     Args:
-        function: The ``__exit__`` of a `Leavable`.
+        function: The ``__exit__`` of a `Leavable`; or its ``__aexit__``, which leaves at once and
+            returns what can be awaited.
     """
     return cast("Exit", _Exit(function))
 
@@ -45,7 +46,7 @@ def always_left(function: Exit) -> Exit:
 class _Exit:
     """A descriptor: each ``with`` statement gets an ``__exit__`` of its own."""
 
-    def __init__(self, function: Callable[..., None]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.__doc__ = function.__doc__
 
@@ -69,13 +70,14 @@ class _Watch(ref):  # type: ignore[type-arg]
     block: list[Any]
 
 
-def _leave(block: list[Any], kind: Any, error: Any, traceback: Any) -> None:
+def _leave(block: list[Any], kind: Any, error: Any, traceback: Any) -> Any:
     try:
-        block[0](block[1], kind, error, traceback)
+        result = block[0](block[1], kind, error, traceback)
     except Exception:
         block[_WATCH] = None  # it has run to its end
         raise
     block[_WATCH] = None
+    return result
 
 
 def _gone(watch: _Watch) -> None:

@@ -21,12 +21,21 @@ from devicecore.scope.meaning import read
 from devicecore.scope.stepping import Ends, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Generator, Iterable
     from types import TracebackType
 
     from devicecore.names import DeviceName
     from devicecore.scope.adapter import Adapter
 
+
+class _Left:
+    """What was done already: nothing is to be waited for, so that no interrupt comes between."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield from ()
+
+
+_LEFT = _Left()
 _innermost = innermost.get
 _set_innermost = innermost.set
 _BESIDE = "two tasks hold scopes in one thread, across an await"
@@ -184,14 +193,16 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         """Do what ``with`` does."""
         return self.__enter__()
 
-    async def __aexit__(
+    @always_left
+    def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        """Do what ``with`` does."""
-        self.__exit__(kind, error, traceback)
+    ) -> Awaitable[None]:
+        """Do what ``with`` does, at once."""
+        device_scope.__exit__(self, kind, error, traceback)
+        return _LEFT
 
     def for_steps(self, goes_on_after: Ends) -> Step:
         """Return what the steps of one call of a decorated function enter."""

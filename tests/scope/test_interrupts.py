@@ -61,8 +61,7 @@ async def coroutine() -> None:
     await asyncio.sleep(0)
 
 
-def task() -> None:
-    driven: Any = coroutine()
+def drive(driven: Any) -> None:
     try:
         while True:
             driven.send(None)
@@ -70,6 +69,19 @@ def task() -> None:
         pass
     finally:
         driven.close()
+
+
+def task() -> None:
+    drive(coroutine())
+
+
+async def asynchronous() -> None:
+    async with SCOPE:
+        await asyncio.sleep(0)
+
+
+def asynchronous_block() -> None:
+    drive(asynchronous())
 
 
 def captured() -> None:
@@ -93,7 +105,17 @@ def states() -> Any:
     )
 
 
-PROGRAMS = [block, raising, nested, function, steps, task, captured, inside_of_torchs]
+PROGRAMS = [
+    block,
+    raising,
+    nested,
+    function,
+    steps,
+    task,
+    asynchronous_block,
+    captured,
+    inside_of_torchs,
+]
 
 
 # An interrupt into a generator that is being closed is for nobody; and a coroutine is not awaited.
