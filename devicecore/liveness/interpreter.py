@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 # QGIS, uwsgi, Blender and others embed Python, and call themselves its executable: started again,
-# they would open a second window.
-_PYTHON = re.compile(r"(python|pypy|graalpy)w?[\d.]*[a-z]*(-\w+)?(\.exe)?", re.IGNORECASE)
+# they would open a second window. Nor is `pythonservice.exe`, or `python3-config`, an interpreter.
+_PYTHON = re.compile(
+    r"(python|pypy|graalpy)w?[\d.]*(t|d|td|w|_d)?(-(c|dbg|intel64|arm64))?(\.exe)?", re.IGNORECASE
+)
 
 
 def interpreter() -> str | None:

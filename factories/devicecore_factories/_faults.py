@@ -25,6 +25,7 @@ _OUT_OF_MEMORY = re.compile(
     # Level Zero, and SYCL's Unified Runtime and Plugin Interface over it or over OpenCL.
     r"|\b(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR|CL)_"
     r"(OUT_OF_\w*MEMORY|OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE)"
+    r"|\bHSA_STATUS_ERROR_OUT_OF_RESOURCES"
     # Metal has buffers up to a certain size only.
     r"|^Invalid buffer size: [\d.]+ [KMGT]i?B\b|CommandBufferCallbackErrorOutOfMemory",
     re.IGNORECASE,
@@ -42,7 +43,7 @@ _LOST = re.compile(
     r"|GPU is lost|fallen off the bus|device.lost|launch timed out"
     r"|(hip|cuda)Error(IllegalAddress|LaunchFailure|LaunchTimeOut|Assert|ECCNotCorrectable)"
     r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_DEVICE_(LOST|NOT_AVAILABLE|REQUIRES_RESET)"
-    r"|DXGI_ERROR_DEVICE_(REMOVED|HUNG|RESET)|CallbackErrorSubmissionsIgnored"
+    r"|DXGI_ERROR_DEVICE_(REMOVED|HUNG|RESET)|CallbackError(SubmissionsIgnored|Hang|Timeout)"
     r"|(CUDA|HIP) failure (700|702|710|719|999)\b",
     re.IGNORECASE,
 )
@@ -52,7 +53,8 @@ _NO_DRIVER = re.compile(
     r"|No (CUDA|HIP|XPU) (GPUs|devices) are available|no \w+-capable device"
     r"|CUDA driver version is insufficient|CUDA unknown error"
     r"|(CUDA|HIP|ROCm)-capable device(s|\(s\))? (is/are|are|is) busy or unavailable"
-    r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_(UNINITIALIZED|DEVICE_NOT_FOUND)",
+    r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_(UNINITIALIZED|DEVICE_NOT_FOUND|UNKNOWN)\b"
+    r"|\b(hip|cuda)Error(NoDevice|InvalidDevice|InsufficientDriver)\b",
     re.IGNORECASE,
 )
 _NO_IMAGE = re.compile(
@@ -69,7 +71,7 @@ _NO_LIBRARY = re.compile(
     r"(NOT_INITIALIZED|INTERNAL_ERROR|EXECUTION_FAILED|MAPPING_ERROR|NOT_SUPPORTED|UNKNOWN)"
     r"|\bmiopenStatus(UnknownError|InternalError|NotInitialized|NotImplemented|GpuOperationsSkipped)"
     r"|\brocblas_status_(internal_error|not_implemented|invalid_handle)"
-    r"|\b(MIOpen|rocBLAS|hipBLASLt) error\b",
+    r"|\b(MIOpen|rocBLAS|hipBLASLt) error\b|\b(CU|HIP)FFT_(EXEC_FAILED|INTERNAL_ERROR)",
     re.IGNORECASE,
 )
 

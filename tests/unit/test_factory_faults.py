@@ -45,6 +45,7 @@ OUT_OF_MEMORY = {
         "rocblas_status_memory_error",
         "miopenStatusAllocFailed",
         "HIP failure 2: hipErrorOutOfMemory ; GPU=0",
+        "HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed to allocate the resources",
     ],
     "MPS": [
         (
@@ -91,6 +92,8 @@ LOST = {
             "Ignored (for causing prior/excessive GPU errors)"
             " (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)"
         ),
+        "Caused GPU Hang Error (00000003:kIOGPUCommandBufferCallbackErrorHang)",
+        "Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout)",
     ],
     "CUDA": [
         "CUDA error: an illegal memory access was encountered",
@@ -110,6 +113,7 @@ NOT_LIVE = {
         "No XPU devices are available.",
         "Native API failed. Native API returns: -1102 (PI_ERROR_UNINITIALIZED) -1102",
         "Native API failed. Native API returns: -42 (PI_ERROR_INVALID_BINARY)",
+        "level_zero backend failed with error: 2147483646 (UR_RESULT_ERROR_UNKNOWN)",
     ],
     "ROCM": [
         (
@@ -132,6 +136,9 @@ NOT_LIVE = {
         "CUDA error: HIPBLAS_STATUS_INTERNAL_ERROR when calling `hipblasLtMatmul(ltHandle, ...)`",
         "MIOPEN failure 7: miopenStatusUnknownError ; GPU=0",
         "ROCBLAS failure 6: rocblas_status_internal_error ; GPU=0",
+        "hipErrorNoDevice",
+        "HIP failure 101: hipErrorInvalidDevice ; GPU=0",
+        "cuFFT error: HIPFFT_EXEC_FAILED",
     ],
     "CUDA": [
         "CUDA error: no kernel image is available for execution on the device",
