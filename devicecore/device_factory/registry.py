@@ -372,8 +372,8 @@ class FactoryRegistry:
             module, _, name = source.partition(":")
             try:
                 self._register_all(getattr(import_module(module), name)())
-            except BaseException:
-                self._source = source  # to be tried again: an interrupt must not hide the rest
+            except BaseException:  # foreign registrations may raise any, and an interrupt comes
+                self._source = source  # to be tried again: it must not hide the rest
                 raise
 
     def _register_all(self, registrations: Iterable[Registration]) -> None:

@@ -36,7 +36,7 @@ class _Together:
         try:
             for context in self._contexts:
                 context.__enter__()
-        except BaseException:
+        except BaseException:  # a framework's, or an interrupt; it leaves none of them open
             self.leave_after(entries)
             raise
 

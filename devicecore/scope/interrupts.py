@@ -73,7 +73,7 @@ class _Watch(ref):  # type: ignore[type-arg]
 def _leave(block: list[Any], kind: Any, error: Any, traceback: Any) -> Any:
     try:
         result = block[0](block[1], kind, error, traceback)
-    except Exception:
+    except Exception:  # a framework's; an interrupt, which is none, leaves the watch
         block[_WATCH] = None  # it has run to its end
         raise
     block[_WATCH] = None

@@ -180,7 +180,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             if frame.saves:
                 try:
                     chain.restore(frame, (), error)
-                except Exception:
+                except Exception:  # a framework refused to go back; the frame is left all the same
                     chain.leave(scopes, frame, None)
                     raise
             frame.thread = ENDED
