@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from devicecore.fork import rearm_after_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 # Which pool's thread this is, and how many calls it runs inside each other. A call from such a
 # thread runs at once: were it queued, all threads could wait for each other.
@@ -18,6 +18,7 @@ _inside = threading.local()
 # not be one of the bounded number: the call that it is inside of may wait for it.
 _DEEPEST = 32
 _MOST_FURTHER = 10_000
+_SLICE_S = 0.2
 # Which pools' calls wait right now until which pool is closed.
 _closing: list[tuple[TaskPool, TaskPool]] = []
 _closing_lock = threading.Lock()
@@ -46,6 +47,16 @@ def run_into(future: Future[Any], call: Callable[[], Any]) -> None:
         future.set_exception(error)
     else:
         future.set_result(result)
+
+
+def wait_until_done(futures: Collection[Future[Any]]) -> None:
+    """Wait for all of *futures*, in slices so that a Ctrl-C ends it.
+
+    Python does not hear one that comes just before a wait without an end, or that the system gives
+    to another thread.
+    """
+    while wait(futures, _SLICE_S).not_done:
+        pass
 
 
 def _drop(future: Future[Any]) -> None:

@@ -337,9 +337,14 @@ def at_once(ask_one: Callable[..., object], questions: Sequence[tuple[Any, ...]]
         return
     from concurrent.futures import ThreadPoolExecutor
 
+    from devicecore.device.pool import wait_until_done
+
     with ThreadPoolExecutor(len(questions), "devicecore-examine") as threads:
         try:
-            list(threads.map(lambda question: ask_one(*question), questions))
+            asked = [threads.submit(ask_one, *question) for question in questions]
+            wait_until_done(asked)
+            for one in asked:
+                one.result()
         except KeyboardInterrupt:
             from devicecore.liveness.isolation import stop_probes  # late: it imports subprocess
 

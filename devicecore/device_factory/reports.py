@@ -57,6 +57,10 @@ class Reports:
                 text = "%s of %s for %s is %s (%s)%s"
                 reason = f": {found.reason}" if found.reason else ""
                 debug(text, *asked, found.state, found.evidence, reason)
+        elif not known.done():
+            from devicecore.device.pool import wait_until_done
+
+            wait_until_done([known])
         return known.result()
 
     def known(self, registration: Registration, framework: str | None) -> Report | None:
