@@ -123,7 +123,7 @@ nightly: build test-opencv4 ## Every test, the slow ones too, against the built 
 	$(WHEEL_PIP) install --no-deps --requirement tests/models.txt
 	build/wheel/venv/bin/python tools/opencv_fallback.py
 	build/wheel/venv/bin/python tools/swiftshader.py
-	cp -r README.md conftest.py pyproject.toml docs tests benchmarks build/wheel/
+	cp -r README.md conftest.py pyproject.toml docs tests tools benchmarks build/wheel/
 	cd build/wheel && venv/bin/pytest -m "" --hypothesis-profile=searching -o faulthandler_timeout=1200 $(PYTEST_ARGS)
 
 clean: ## Remove everything that make made

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devicecore.cv import catalog
 
-TARGET = Path(__file__).parents[1] / "devicecore" / "cv" / "signatures.pyi"
+TARGET = Path(catalog.__file__).with_name("signatures.pyi")
 _HEAD = '''"""OpenCV's functions on the current device; made by tools/cv_signatures.py."""
 
 from collections.abc import Sequence
