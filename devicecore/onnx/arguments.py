@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from devicecore.names import PROVIDER_TYPES
 from devicecore.names.types import known_type
 from devicecore.ort import CACHE_POLICIES, PRECISIONS, PROVIDERS
-from devicecore.ort.session_attributes import SESSION_ATTRIBUTES, check_attribute
+from devicecore.ort.session_attributes import check_attribute, flattened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from devicecore.ort import CachePolicy, Precision
 
@@ -79,14 +81,15 @@ def checked_options(
     """Return the options of each provider as ONNX Runtime takes them; names count in any case.
 
     Raises:
+        TypeError: It is no mapping of texts to mappings, or a value is nothing to be written.
         ValueError: There is no such provider, or one is named twice.
     """
     folded = {name.casefold(): name for name in PROVIDERS}
     checked: dict[str, dict[str, str]] = {}
-    for name, given in (options or {}).items():
-        provider = folded.get(str(name).casefold())
+    for name, given in _checked_mapping("provider_options", options).items():
+        provider = folded.get(name.casefold())
         if provider is None:
-            meant = known_type(str(name))
+            meant = known_type(name)
             near = [each for each, served in PROVIDER_TYPES.items() if served == meant]
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             msg = f"no provider is called {name!r}; known are {', '.join(PROVIDERS)}{hint}"
@@ -94,7 +97,7 @@ def checked_options(
         if provider in checked:
             msg = f"the options of {provider} are given twice, in other case; give them once"
             raise ValueError(msg)
-        checked[provider] = texts(given)
+        checked[provider] = texts(f"provider_options of {provider}", given)
     return checked
 
 
@@ -102,12 +105,15 @@ def checked_session_options(options: Mapping[str, Any] | None) -> dict[str, str]
     """Return the options of sessions as texts.
 
     Raises:
+        TypeError: It is no mapping of texts, or a value is nothing to be written.
         ValueError: An attribute of ONNX Runtime's ``SessionOptions`` has no such value.
     """
-    found = texts(options)
-    for name in SESSION_ATTRIBUTES.keys() & found.keys():
-        check_attribute(name, found[name])
-    return found
+    single: dict[str, Any] = {}
+    for name, value in _checked_mapping("session_options", options).items():
+        single |= flattened(name, value)
+    for name, value in single.items():
+        check_attribute(name, value)
+    return texts("session_options", single)
 
 
 def checked_libraries(libraries: Iterable[str | Path]) -> tuple[str, ...]:
@@ -116,18 +122,55 @@ def checked_libraries(libraries: Iterable[str | Path]) -> tuple[str, ...]:
     Raises:
         TypeError: One is no path, or the whole is one path and no list.
     """
-    if isinstance(libraries, str | Path):
-        msg = f"custom_op_libraries is one path; give a list: [{str(libraries)!r}]"
+    what = "custom_op_libraries"
+    if isinstance(libraries, str | os.PathLike):
+        msg = f"{what} is one path; give a list: [{str(libraries)!r}]"
         raise TypeError(msg)
-    return tuple(os.fspath(library) for library in libraries)
+    if isinstance(libraries, bytes | Mapping) or not isinstance(libraries, Iterable):
+        msg = f"{what} is {libraries!r}; it is a list of paths, or () for none"
+        raise TypeError(msg)
+    paths: list[Any] = list(libraries)
+    for path in paths:
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            msg = f"{what} has {path!r} in it, which is no path of a file"
+            raise TypeError(msg)
+    return tuple(os.fsdecode(path) for path in paths)
 
 
-def texts(options: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return *options* with texts for values: ``"1"`` and ``"0"`` for truth values."""
+def texts(what: str, options: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return *options* with texts for values: ``"1"`` and ``"0"`` for truth values.
+
+    Raises:
+        TypeError: It is no mapping of texts, or a value is nothing to be written.
+    """
     return {
-        key: str(int(value)) if isinstance(value, bool) else str(value)
-        for key, value in (options or {}).items()
+        name: _written(what, name, value) for name, value in _checked_mapping(what, options).items()
     }
+
+
+def _checked_mapping(what: str, options: Any) -> Mapping[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        msg = f"{what} is {options!r}; it is a mapping of names to values, or None"
+        raise TypeError(msg)
+    for name in options:
+        if not isinstance(name, str):
+            msg = f"{what} has the name {name!r}; names of options are texts"
+            raise TypeError(msg)
+    return options
+
+
+def _written(what: str, name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    # Members of ONNX Runtime's enumerations share no base.
+    if isinstance(value, str | Number) or hasattr(type(value), "__members__"):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    msg = f"{what}: {name} is {value!r}; a value is a text, a number, a path, True or False"
+    raise TypeError(msg)
 
 
 def _one_of(what: str, value: str, possible: Sequence[str]) -> str:

@@ -11,16 +11,16 @@ from attrs import evolve, frozen
 
 from devicecore.errors import ModelError
 from devicecore.onnx.arrays import ELEMENT_TYPES
-from devicecore.onnx.wire_format import WireFormatError, fields, numbers, spans, text_of
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
 from devicecore.ort.model_file import checked_model, described
+from devicecore.ort.wire_format import WireFormatError, fields, numbers, spans, text_of
 from devicecore.trusted_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from devicecore.onnx.wire_format import Bytes, Span
+    from devicecore.ort.wire_format import Bytes, Span
 
 Shape = tuple[int | str | None, ...]
 

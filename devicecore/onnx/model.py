@@ -24,11 +24,13 @@ from devicecore.onnx.arguments import (
 )
 from devicecore.onnx.arrays import call_key, signature
 from devicecore.onnx.declared import declared
+from devicecore.onnx.free_dimensions import check_free_dimensions
 from devicecore.onnx.loaded import LoadedModel
 from devicecore.onnx.session_stream import stream_for
 from devicecore.ort import open_session
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
+from devicecore.ort.session_attributes import is_free_dimension
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:
@@ -61,8 +63,9 @@ class OnnxModel:
             ``{"CUDAExecutionProvider": {"gpu_mem_limit": 2_000_000_000}}``; each device takes
             those of its own.
         session_options: Further configuration entries of the sessions, such as
-            ``{"session.disable_prepacking": "1"}``, and attributes of ONNX Runtime's
-            ``SessionOptions``, such as ``{"graph_optimization_level": "basic"}``. With
+            ``{"session.disable_prepacking": "1"}``, attributes of ONNX Runtime's
+            ``SessionOptions``, such as ``{"graph_optimization_level": "basic"}``, and sizes of free
+            dimensions, ``{"free_dimension_override_by_name": {"batch": 1}}``. With
             ``log_severity_level`` ONNX Runtime prints its messages.
         custom_op_libraries: The libraries of operators that ONNX Runtime lacks.
         cache: Which engines are kept for the next process, in a folder for each model, provider,
@@ -70,7 +73,8 @@ class OnnxModel:
             compile, ``"all"`` also what ONNX Runtime optimises for the CPU, ``"none"`` none.
 
     Raises:
-        TypeError: *model* is neither a path nor bytes; *custom_op_libraries* is no list of paths.
+        TypeError: *model* is neither a path nor bytes; *custom_op_libraries* is no list of paths;
+            options are no mapping, or have names that are no texts or values that cannot be one.
         ValueError: An argument is not one of these; a provider is not known.
     """
 
@@ -265,6 +269,8 @@ class OnnxModel:
         if spec is None:
             reason = "ONNX Runtime has no provider for it"
             raise NotLiveError(device.name, "absent", reason, "choose a device that runs onnx")
+        if any(map(is_free_dimension, self.session_options)):
+            check_free_dimensions(self.name, self.session_options, self.inputs)
         options = self._options_for(spec)
         stream = stream_for(device, options)
         session = open_session(
@@ -296,3 +302,12 @@ class OnnxModel:
 
     def __repr__(self) -> str:
         return f"OnnxModel({self.name!r}, precision={self.precision!r}, min_nodes={self.min_nodes})"
+
+
+def model_source(model: bytes | bytearray | memoryview | str | Path | OnnxModel) -> bytes | Path:
+    """Return the bytes of *model*, or the path of its file.
+
+    Raises:
+        TypeError: It is neither a path, nor bytes, nor an `OnnxModel`.
+    """
+    return model.model if isinstance(model, OnnxModel) else checked_source(model)

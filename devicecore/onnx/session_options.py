@@ -10,6 +10,7 @@ from devicecore.onnx.arguments import (
     checked_session_options,
     checked_threads,
 )
+from devicecore.onnx.model import model_source
 from devicecore.optional import require
 from devicecore.ort.creation import add_provider, new_options, thread_limit
 from devicecore.ort.dialects import Preferences
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from devicecore.device import Device
     from devicecore.names import DeviceName
+    from devicecore.onnx.model import OnnxModel
     from devicecore.ort import Precision
 
 
@@ -32,7 +34,7 @@ def session_options(
     precision: Precision = "f32",
     threads: int | None = None,
     session_options: Mapping[str, object] | None = None,
-    model: bytes | str | Path | None = None,
+    model: bytes | str | Path | OnnxModel | None = None,
 ) -> Any:
     """Return ONNX Runtime's ``SessionOptions`` for sessions on *device*.
 
@@ -45,10 +47,12 @@ def session_options(
         precision: See `OnnxModel`.
         threads: See `OnnxModel`.
         session_options: See `OnnxModel`.
-        model: The file, or the bytes, that the session will open: what the provider compiles of it
-            is kept in a folder of its own in the cache. Without it nothing is kept.
+        model: The file, or the bytes, that the session will open, or an `OnnxModel` of them: what
+            the provider compiles of it is kept in a folder of its own in the cache. Without it
+            nothing is kept.
 
     Raises:
+        TypeError: *model* or *session_options* are of another kind.
         ValueError: *precision* or *threads* is none, or an option has no such value.
         ModelError: ONNX Runtime would ignore one of *session_options*; *model* cannot be read.
         EngineCacheError: The folder for engines cannot be used.
@@ -59,6 +63,7 @@ def session_options(
     """
     precision, limit = checked_precision(precision), thread_limit(checked_threads(threads))
     entries = checked_session_options(session_options)
+    source = None if model is None else model_source(model)
     ort = require("onnxruntime", extra="onnx")
     found = default_runtime().device(device, "onnx")
     if found.session is None:
@@ -66,8 +71,8 @@ def session_options(
     check_session_options("for a session", found.session, entries)
     options = new_options(ort, threads, entries)
     engines = ""
-    if model is not None:
+    if source is not None:
         hardware = f"{found.device_type} {found.attributes.description}"
-        engines = engine_folder(model, found.session, hardware, precision)
+        engines = engine_folder(source, found.session, hardware, precision)
     add_provider(ort, options, found.session, Preferences(precision, engines, limit))
     return options

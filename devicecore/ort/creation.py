@@ -20,7 +20,7 @@ from devicecore.ledger import default_ledger
 from devicecore.optional import require
 from devicecore.ort.assignment import RECORD_KEY, can_record
 from devicecore.ort.builds import lack_of
-from devicecore.ort.custom_operators import register_libraries
+from devicecore.ort.custom_operators import further_faults, register_libraries
 from devicecore.ort.dialects import (
     Precision,
     Preferences,
@@ -96,12 +96,13 @@ def create(recipe: Recipe) -> OpenedSession:
             options = new_options(ort, recipe.threads, recipe.entries)
             register_libraries(options, recipe.custom_operators, name)
             _optimise_once(ort, options, recipe)
-            _record_nodes(ort, options)
+            _record_nodes(ort, options, name)
             session = _create(ort, recipe, options)
         except (ModelError, NotLiveError, FallbackForbiddenError):
             raise
         except Exception as error:  # its errors share no other base
-            raise _explained(opening_error(error, name, spec, log), spec) from error
+            more = further_faults(ort, recipe.model, recipe.custom_operators, str(error))
+            raise _explained(opening_error(error, name, spec, log, more), spec) from error
     return OpenedSession(
         ort,
         session,
@@ -125,7 +126,7 @@ def new_options(
     if _is_limited() or (threads or 0) > usable:
         # Where others share the CPUs, threads that wait in a loop take the time of those that work.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    for key, value in set_attributes(ort, options, entries or {}).items():
+    for key, value in set_attributes(options, entries or {}).items():
         options.add_session_config_entry(key, value)
     return options
 
@@ -139,10 +140,13 @@ def _is_limited() -> bool:
     return config.effective_cpu_count() < (os.cpu_count() or 1)
 
 
-def _record_nodes(ort: Any, options: Any) -> None:
+def _record_nodes(ort: Any, options: Any, name: str) -> None:
     if can_record(ort):
         options.add_session_config_entry(RECORD_KEY, "1")
         return
+    if options.enable_profiling:
+        reason = "devicecore needs the profile of an onnxruntime before 1.24 for itself"
+        raise ModelError(name, reason, "pip install --upgrade onnxruntime")
     from tempfile import gettempdir  # late: only an old ONNX Runtime needs it
 
     with suppress(OSError):  # no folder to write to: `OpenedSession` says what comes of it

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import ModelError
+from devicecore.errors.base import listing
+from devicecore.ort.model_operators import operators
+from devicecore.ort.spec import CPU_PROVIDER
+from devicecore.ort.tiny_model import one_node_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+_SILENT = 4  # only fatal messages
+_MOST = 256
 
 _UNKNOWN = (
     re.compile(r"Fatal error: (?P<domain>[^\s:]*):(?P<op>[^\s(]+)\(-?\d+\) is not a registered"),
@@ -35,7 +43,9 @@ def register_libraries(options: Any, libraries: Iterable[str], model: str) -> No
         try:
             options.register_custom_ops_library(library)
         except Exception as error:  # its errors share no other base
-            if not Path(library).is_file():
+            if Path(library).is_dir():
+                reason, fix = "it is a folder", "give the path of the library inside it"
+            elif not Path(library).is_file():
                 reason, fix = "there is no such file", "give the library's full path"
             elif "RegisterCustomOps" in str(error):
                 reason, fix = "it registers none", "give the library that has RegisterCustomOps"
@@ -46,22 +56,67 @@ def register_libraries(options: Any, libraries: Iterable[str], model: str) -> No
             raise ModelError(model, reason, fix) from error
 
 
-def unknown_operator(model: str, text: str) -> ModelError | None:
-    """Return the error to raise where ONNX Runtime says in *text* that it lacks an operator."""
-    found = next(filter(None, (pattern.search(text) for pattern in _UNKNOWN)), None)
-    if found is None:
+def further_faults(ort: Any, model: bytes | str, libraries: Iterable[str], text: str) -> list[str]:
+    """Return what ONNX Runtime says of each operator of *model* that it lacks; it stops at one.
+
+    Empty where *text*, what it said of the model, is of no such operator. Each is looked for in a
+    model of its own, with the operators of *libraries*.
+    """
+    if _unknown(text) is None:
+        return []
+    options = ort.SessionOptions()
+    options.log_severity_level = _SILENT
+    register_libraries(options, libraries, "")
+    said = []
+    for (domain, op), version in islice(operators(model).items(), _MOST):
+        try:
+            ort.InferenceSession(
+                one_node_model(op, domain, version), options, providers=[CPU_PROVIDER]
+            )
+        except Exception as error:  # noqa: BLE001 - its errors share no other base
+            said.append(str(error))
+    return said
+
+
+def unknown_operators(model: str, texts: Iterable[str]) -> ModelError | None:
+    """Return the error to raise where ONNX Runtime says in *texts* that it lacks operators."""
+    faults: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for domain, op, is_imported in dict.fromkeys(filter(None, map(_unknown, texts))):
+        fault = _fault(domain, is_imported=is_imported)
+        faults.setdefault(fault, {}).setdefault(domain, []).append(op)
+    if not faults:
         return None
-    op, domain = found["op"], found["domain"]
-    if "No opset import" in text:
-        reason = f"it uses {op!r} of the domain {domain!r}, whose version it does not import"
-        return ModelError(model, reason, "export it again, with an opset import for that domain")
+    reasons = [reason.format(_listed(ops)) for (reason, _), ops in faults.items()]
+    fixes = dict.fromkeys(fix for _, fix in faults)
+    return ModelError(model, ", and ".join(reasons), "; ".join(fixes))
+
+
+def _unknown(text: str) -> tuple[str, str, bool] | None:
+    """Return the operator that *text* is about, its domain first, and whether that is imported."""
+    found = next(filter(None, (pattern.search(text) for pattern in _UNKNOWN)), None)
+    return found and (found["domain"], found["op"], "No opset import" not in text)
+
+
+def _listed(operators: Mapping[str, list[str]]) -> str:
+    """Return the names of *operators*, by their domains, as they stand in a sentence."""
+    single = sum(map(len, operators.values())) == 1
+    parts = []
+    for domain, ops in operators.items():
+        of = " of " if domain in _STANDARD else " of the domain "
+        parts.append(listing(map(repr, ops)) + (f"{of}{domain!r}" if domain else ""))
+    return f"operator{'' if single else 's'} {' and '.join(parts)}"
+
+
+def _fault(domain: str, *, is_imported: bool) -> tuple[str, str]:
+    """Return a reason, with a place for operators of *domain*, and the fix."""
+    if not is_imported:
+        reason = "it uses the {}, whose version it does not import"
+        return reason, "export it again, with an opset import for that domain"
     if domain in _STANDARD:
-        where = f"of {domain!r} " if domain else ""
-        reason = f"this onnxruntime has no operator {op!r} {where}in the opset that it imports"
+        reason = "this onnxruntime has no {} in the opset that it imports"
         fix = "pip install --upgrade onnxruntime, or export the model with operators of ONNX"
-        return ModelError(model, reason, fix)
-    reason = f"nobody registered its operator {op!r} of the domain {domain!r}"
-    return ModelError(model, reason, _fix(domain))
+        return reason, fix
+    return "nobody registered its {}", _fix(domain)
 
 
 def _fix(domain: str) -> str:

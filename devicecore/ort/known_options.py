@@ -6,14 +6,20 @@ The names that a version knows stand in its library, so no list of ours can be o
 from __future__ import annotations
 
 import mmap
+import re
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import ModelError
 from devicecore.optional import require
 from devicecore.ort.package import provider_library
-from devicecore.ort.session_attributes import SESSION_ATTRIBUTES
+from devicecore.ort.session_attributes import (
+    FREE_DIMENSIONS,
+    attributes_of,
+    is_free_dimension,
+)
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 _OPENVINO = "OpenVINOExecutionProvider"
 # Others raise an error themselves, as CUDA's and OpenVINO's do where they are built in.
 _IGNORES_UNKNOWN = frozenset({"WebGpuExecutionProvider"})
+_ENTRY = re.compile(rb"\0((?:ep|memory|mlas|optimization|session)\.[a-z0-9_.]*[a-z0-9])(?=\0)")
 # What every version knows. A library without it keeps its texts in another form, so that nothing
 # can be said of the others either.
 _ALWAYS_THERE = ("\0session.disable_prepacking", ".preferredLayout")
@@ -56,18 +63,44 @@ def check_session_options(model: str, spec: SessionSpec, names: Iterable[str]) -
         ModelError: It would ignore one of them.
     """
     own = f"ep.{spec.provider.lower()}."
+    ort = require("onnxruntime", extra="onnx")
+    options = ort.SessionOptions()
+    attributes = attributes_of(options)
     for name in names:
         if name.startswith(own):
             check_provider_options(model, spec, [name.removeprefix(own)])
-        elif name in SESSION_ATTRIBUTES:
+        elif name in attributes or _is_known(options, name):
             continue
+        elif callable(getattr(options, name, None)):
+            raise ModelError(model, f"the option {name!r} is a method", _instead_of(name))
         elif "." not in name or not _stands_in(_runtime(), f"\0{name}"):
-            version = require("onnxruntime", extra="onnx").__version__
+            near = _near(name, [*attributes, *FREE_DIMENSIONS, *_entries(_runtime())])
             fix = (
                 f"entries look like 'session.disable_prepacking', or '{own}...'; "
-                f"{', '.join(SESSION_ATTRIBUTES)} can be set too"
+                f"{', '.join((*attributes, *FREE_DIMENSIONS))} can be set too"
             )
-            raise _ignored(model, f"onnxruntime {version}", name, fix)
+            raise _ignored(model, f"onnxruntime {ort.__version__}", name, near or fix)
+
+
+def _is_known(options: Any, name: str) -> bool:
+    """Return whether *name* is of a free dimension, and *options* take sizes of such ones."""
+    return is_free_dimension(name) and hasattr(options, f"add_{name.partition('.')[0]}")
+
+
+def _instead_of(method: str) -> str:
+    """Return what to do instead of calling a *method* of ``SessionOptions``."""
+    if method == "register_custom_ops_library":
+        return "give OnnxModel(custom_op_libraries=[path])"
+    if "provider" in method:
+        return "the device brings its provider; give OnnxModel(provider_options={provider: {...}})"
+    return "call it on devicecore.onnx.session_options(device), for an InferenceSession of your own"
+
+
+def _near(name: str, known: list[str]) -> str:
+    """Return a question that names what of *known* looks like *name*; empty if nothing does."""
+    folded = {each.replace("_", "").casefold(): each for each in reversed(known)}
+    near = get_close_matches(name.replace("_", "").casefold(), folded, n=3)
+    return f"did you mean {' or '.join(repr(folded[each]) for each in near)}?" if near else ""
 
 
 def _ignored(model: str, who: str, option: str, fix: str) -> ModelError:
@@ -82,6 +115,16 @@ def _library_of(spec: SessionSpec) -> Path:
 
 def _runtime() -> Path:
     return Path(require("onnxruntime.capi.onnxruntime_pybind11_state", extra="onnx").__file__ or "")
+
+
+@cache
+def _entries(library: Path) -> tuple[str, ...]:
+    """Return what looks like the name of an entry in the texts of *library*."""
+    with (
+        library.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        return tuple(sorted({name.decode() for name in _ENTRY.findall(content)}))
 
 
 @cache

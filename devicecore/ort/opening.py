@@ -12,6 +12,8 @@ from devicecore.ort.engines import create_with_engine, keeps_engines
 from devicecore.ort.known_options import check_provider_options, check_session_options
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import checked_model, described
+from devicecore.ort.session_attributes import OPTIMISED_FILE
+from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,6 +82,8 @@ def open_session(
         session_options or {},
         custom_operators=tuple(custom_op_libraries),
     )
-    if keeps_engines(spec, cache):
+    # What the program has written for itself cannot be written into the cache too.
+    writes = spec.provider == CPU_PROVIDER and OPTIMISED_FILE in recipe.entries
+    if keeps_engines(spec, cache) and not writes:
         return create_with_engine(recipe, digest or model_digest(model), device)
     return create(recipe)

@@ -49,6 +49,24 @@ def tiny_model() -> bytes:
     return _message(_number(1, _IR_VERSION), _bytes(7, graph), _bytes(8, opset))
 
 
+def one_node_model(operator: str, domain: str, version: int | None) -> bytes:
+    """Return a serialized ``ModelProto`` with one node, without inputs, of *operator*.
+
+    Args:
+        operator: The operator of the node.
+        domain: Its domain.
+        version: The version of the domain that the model imports; None to import none.
+    """
+    node = _message(_node(operator, [], OUTPUT), _text(7, domain))
+    output = _text(1, OUTPUT)
+    graph = _message(_bytes(1, node), _text(2, "probe"), _bytes(12, output))
+    imported = {"": _OPSET} | ({} if version is None else {domain: version})
+    opsets = [
+        _bytes(8, _message(_text(1, name), _number(2, number))) for name, number in imported.items()
+    ]
+    return _message(_number(1, _IR_VERSION), _bytes(7, graph), *opsets)
+
+
 def _node(operator: str, inputs: list[str], output: str) -> bytes:
     names = [_text(1, name) for name in inputs]
     return _message(*names, _text(2, output), _text(3, operator.lower()), _text(4, operator))

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from devicecore.errors import DeviceCoreError, ModelError, NotLiveError, OutOfMemoryError
-from devicecore.ort.custom_operators import unknown_operator
+from devicecore.ort.custom_operators import unknown_operators
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ def _plain(said: str) -> str:
 
 
 def opening_error(
-    error: BaseException, model: str, spec: SessionSpec, log: Sequence[str] = ()
+    error: BaseException,
+    model: str,
+    spec: SessionSpec,
+    log: Sequence[str] = (),
+    further: Sequence[str] = (),
 ) -> DeviceCoreError:
     """Return the error to raise where a session of *model* could not be opened.
 
@@ -66,11 +70,13 @@ def opening_error(
         model: The model, for the message.
         spec: How it was to be opened.
         log: What ONNX Runtime said meanwhile.
+        further: What it says of further operators that it lacks.
     """
     text = message_of(error)
     if _OUT_OF_MEMORY.search(text):
         return OutOfMemoryError(spec.provider, text)
-    if fault := unknown_operator(model, str(error)) or _fault_of_the_file(model, str(error)):
+    said = str(error)
+    if fault := unknown_operators(model, [said, *further]) or _fault_of_the_file(model, said):
         return fault
     if _OPTION.search(text):
         return ModelError(model, text, "leave the option out, or spell it as this version does")
@@ -78,8 +84,8 @@ def opening_error(
         return ModelError(model, "it is no ONNX model, or cut short", "copy or download it again")
     if type(error).__name__ in _OF_THE_MODEL or spec.provider == CPU_PROVIDER:
         return ModelError(model, text)
-    said = [line for line in log if line not in text]
-    return NotLiveError(spec.provider, "broken", " | ".join([text, *said]))
+    lines = [line for line in log if line not in text]
+    return NotLiveError(spec.provider, "broken", " | ".join([text, *lines]))
 
 
 def _fault_of_the_file(model: str, text: str) -> ModelError | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from devicecore.names import DeviceName
+    from devicecore.onnx.model import OnnxModel
     from devicecore.runtime import Runtime
 
 CPU = "cpu"
@@ -101,7 +102,7 @@ def resolve_device(
 def get_providers(
     device: str | DeviceName | Device | Any | None = None,
     *,
-    model: bytes | str | Path | None = None,
+    model: bytes | str | Path | OnnxModel | None = None,
     strict: bool = False,
     runtime: Runtime | None = None,
 ) -> list[str | tuple[str, dict[str, str]]]:
@@ -110,9 +111,10 @@ def get_providers(
     Args:
         device: Whose provider, by name, `Device` or what else `device_scope` takes; None for the
             best live device.
-        model: The file, or the bytes, that the session will open. TensorRT, CoreML and OpenVINO
-            then keep what they compile in a folder of its own in devicecore's cache; without it
-            nothing is kept, since engines of several models in one folder give wrong results.
+        model: The file, or the bytes, that the session will open, or an `OnnxModel` of them.
+            TensorRT, CoreML and OpenVINO then keep what they compile in a folder of its own in
+            devicecore's cache; without it nothing is kept, since engines of several models in one
+            folder give wrong results.
         strict: Raise where the device does not work or cannot be reached this way.
         runtime: Whose devices; None for those of this process.
 
@@ -125,7 +127,9 @@ def get_providers(
         DeviceCoreError: With *strict*, the device does not work, or only through a plug-in.
         InvalidDeviceNameError: *device* is no device name.
         ModelError: *model* cannot be read, where it has to be.
+        TypeError: *model* is none.
     """
+    opened = None if model is None else _source_of(model)
     source = runtime or default_runtime()
     wanted = AUTO if device is None else device
     if not isinstance(wanted, Device) and str(wanted).casefold() != AUTO:
@@ -149,7 +153,7 @@ def get_providers(
         return [CPU_PROVIDER]
     if spec.provider == CPU_PROVIDER:
         return [CPU_PROVIDER]
-    engines = "" if model is None else _engine_folder(found, model, strict=strict)
+    engines = "" if opened is None else _engine_folder(found, opened, strict=strict)
     preferences = Preferences("f32", engines, thread_limit(None))
     if reason := lost_precision(spec, preferences, {}):
         default_ledger().record("get_providers", "float32", "half precision", reason)
@@ -162,7 +166,13 @@ def get_providers(
     return [*((name, options) if options else name for name, options in chosen), CPU_PROVIDER]
 
 
-def _engine_folder(device: Device, model: bytes | str | Path, *, strict: bool) -> str:
+def _source_of(model: bytes | str | Path | OnnxModel) -> bytes | Path:
+    from devicecore.onnx.model import model_source  # late: it imports NumPy
+
+    return model_source(model)
+
+
+def _engine_folder(device: Device, model: bytes | Path, *, strict: bool) -> str:
     """Return where *device* keeps engines of *model*, an empty text where that cannot be."""
     assert device.session is not None
     try:

@@ -84,7 +84,7 @@ def test_a_library_whose_texts_cannot_be_read_refuses_nothing(
 
 @pytest.mark.parametrize(
     "name",
-    ["disable_prepacking", "x", "", "inter_op_num", "execution_order", "ep.foo.bar"],
+    ["disable_prepacking", "x", "", "inter_op_num", "execution_ord", "ep.foo.bar"],
 )
 def test_a_part_of_an_entry_is_no_entry(name: str) -> None:
     with pytest.raises(ModelError, match="ignores the option"):
