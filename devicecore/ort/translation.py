@@ -23,7 +23,11 @@ _OUT_OF_MEMORY = re.compile(
     r"out of memory|OUT_OF_(\w+_)?MEMORY|Failed to allocate memory|bad_alloc|ALLOC(ATION)?_?FAILED"
     r"|smaller than requested bytes|amount of GPU memory \(\d+ bytes\) could not be allocated"
     r"|(CL|UR_RESULT_ERROR|ZE_RESULT_ERROR)_(OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE)"
-    r"|ErrorOutOf(Device|Host)?Memory",
+    r"|ErrorOutOf(Device|Host)?Memory|MemoryAllocation\b|CallbackErrorOutOfMemory|rocblas_status_memory"
+    r"|\bInsufficient Memory\b|Cuda failure( at|:)? ?2\b|Error Code \d+: OutOfMemory"
+    r"|Exceeded max size of memory object|can ?not allocate \d+ bytes|out of GPU resources"
+    r"|DefaultCPUAllocator: (can't allocate|not enough) memory|8007000E|AllocFailed\b"
+    r"|HSA_STATUS_ERROR_OUT_OF_RESOURCES",
     re.IGNORECASE,
 )
 # Two ways to be too new, each with the model's number and the runtime's.
