@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from devicecore.device import Device
 from devicecore.device_factory import DeviceOptions, default_registry
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
-from devicecore.errors import DeviceConflictError, NotLiveError, UnknownDeviceError
+from devicecore.errors import (
+    DeviceConflictError,
+    InvalidDeviceNameError,
+    NotLiveError,
+    UnknownDeviceError,
+)
 from devicecore.fork import rearm_after_fork
 from devicecore.names import DEVICE_CLASSES, meant_framework, spelled
 
 if TYPE_CHECKING:
     from devicecore.device_factory import FactoryRegistry
     from devicecore.names import DeviceName
+
+
+class _FillingMgr(DeviceMgr):
+    """The manager of a `Runtime`: what is looked up by name is asked for there."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        host = runtime.registry.host_device(LOCAL_TASK)
+        super().__init__([host], registry=runtime.registry)
+
+    def _lookup(self, name: object, framework: str | None) -> Device:
+        # What is not live or not known is told by the manager, with the names that there are.
+        with suppress(NotLiveError, UnknownDeviceError, InvalidDeviceNameError):
+            self._runtime.make(name, framework)
+        return self._held(name, framework)
 
 
 class Runtime:
@@ -34,7 +55,7 @@ class Runtime:
     def manager(self) -> DeviceMgr:
         """The manager, which holds the host from the start and never swaps it."""
         if self._manager is None:
-            made = DeviceMgr([self.registry.host_device(LOCAL_TASK)], registry=self.registry)
+            made = _FillingMgr(self)
             with self._lock:
                 if self._manager is None:
                     self._manager = made
@@ -69,15 +90,30 @@ class Runtime:
         """
         if isinstance(name, Device):
             return name
+        parsed = self.make(name, framework)
+        return self.manager.lookup_device(name if isinstance(name, str) else parsed, framework)
+
+    def make(self, name: object, framework: str | None = None) -> DeviceName:
+        """Make the devices of the type, or of the class, of *name*; return it as a value.
+
+        Args:
+            name: Whatever names a device.
+            framework: See `device`.
+
+        Raises:
+            InvalidDeviceNameError: *name* is no device name.
+            NotLiveError: Its type does not work here, or not for *framework*.
+            UnknownDeviceError: Nobody registered the type.
+            ValueError: *framework* is misspelt.
+        """
         framework = meant_framework(framework)
         parsed = self.parsed(name)
         device_type = parsed.device_type
-        known = self.registry.known_types
-        if device_type in DEVICE_CLASSES and device_type not in known:
+        if device_type in DEVICE_CLASSES and device_type not in self.registry.known_types:
             self._fill_class(framework)
         elif device_type is not None:
             self._fill_type(device_type, framework)
-        return self.manager.lookup_device(name if isinstance(name, str) else parsed, framework)
+        return parsed
 
     def _fill_class(self, framework: str | None) -> None:
         for device_type in self.registry.device_types:
@@ -152,7 +188,12 @@ def default_runtime() -> Runtime:
 
 
 def default_manager() -> DeviceMgr:
-    """Return the manager of this process: CPU:0, and whatever was asked for so far."""
+    """Return the manager of this process: CPU:0, and whatever was asked for so far.
+
+    `DeviceMgr.lookup_device` and the names of a policy ask: they probe the type that they name,
+    once, and no other. What only looks at the devices that are here, such as `list_devices`, `in`
+    and the policy ``"auto"``, probes nothing.
+    """
     return _default.manager
 
 

@@ -79,6 +79,10 @@ def why_missing(name: DeviceName, devices: Sequence[Device], registry: FactoryRe
     except UnknownDeviceError as error:
         return error.why
     for candidate in candidates:
-        if candidate.liveness.state != "live":
-            return f"{name.device_type} is {candidate.liveness.state}: {candidate.liveness.reason}"
-    return ""
+        state, reason = candidate.liveness.state, candidate.liveness.reason
+        if state == "untried":
+            how = f"devicecore.resolve({name.device_type.lower()!r}) tries it"
+            return f"{name.device_type} was not tried yet, {reason}; {how}"
+        if state != "live":
+            return f"{name.device_type} is {state}: {reason}"
+    return f"{name.device_type} is live, and this manager was not given it" if candidates else ""

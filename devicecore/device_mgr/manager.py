@@ -109,6 +109,12 @@ class DeviceMgr:
             return self._lookup(name, framework)
 
     def _lookup(self, name: object, framework: str | None) -> Device:
+        """Find what no alias named; a manager that makes devices when they are named does so."""
+        return self._held(name, framework)
+
+    def _held(self, name: object, framework: str | None = None) -> Device:
+        if isinstance(name, str) and name in self._by_alias:
+            return self._by_alias[name]
         devices = self.list_devices()
         try:
             parsed = self._parsed(name, devices)
@@ -279,8 +285,7 @@ class DeviceMgr:
             DeviceConflictError: One is given twice, or owns the memory of one that would stay.
         """
         removed = [
-            device if isinstance(device, Device) else self.lookup_device(device)
-            for device in devices
+            device if isinstance(device, Device) else self._held(device) for device in devices
         ]
         with self._lock:
             self._check_removal(removed)
@@ -361,7 +366,7 @@ class DeviceMgr:
         if isinstance(device, Device):
             return self._devices.get(device.name) is device
         try:
-            self.lookup_device(device)
+            self._held(device)
         except DeviceCoreError:
             return False
         return True

@@ -86,19 +86,23 @@ class UnknownDeviceError(DeviceCoreError, LookupError):
         super().__init__(name, self.known, why)
 
     def _parts(self) -> tuple[str, ...]:
-
-        short = {known.rpartition("/device:")[2]: known for known in self.known}
-        folded = {known.casefold(): known for known in short}
-        near = get_close_matches(
-            self.name.rpartition("/device:")[2].casefold(), folded, n=1, cutoff=_NEAR
-        )
+        near = _near_device(self.name, self.known)
         return (
             f"no device is called {self.name!r}" + (f" ({self.why})" if self.why else ""),
             f"there is {listing(self.known)}",
-            f"did you mean {folded[near[0]]!r}?"
-            if near
-            else "run `devicecore devices` for the reasons",
+            f"did you mean {near!r}?" if near else "run `devicecore devices` for the reasons",
         )
+
+
+def _near_device(name: str, known: Iterable[str]) -> str:
+    """Return which of *known* looks like *name*, its type first: ``GPU`` is not near ``CPU``."""
+    asked = name.rpartition("/device:")[2].casefold()
+    short = {each.rpartition("/device:")[2].casefold(): each for each in known}
+    types = {folded.partition(":")[0] for folded in short}
+    near_types = get_close_matches(asked.partition(":")[0], types, n=3, cutoff=_NEAR)
+    folded = [each for each in short if each.partition(":")[0] in near_types]
+    near = get_close_matches(asked, folded, n=1, cutoff=_NEAR)
+    return short[near[0]].rpartition("/device:")[2] if near else ""
 
 
 class UnknownResourceError(DeviceCoreError, LookupError):

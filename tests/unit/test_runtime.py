@@ -14,6 +14,7 @@ from devicecore import (
     PhysicalDevice,
     default_manager,
 )
+from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
 from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
 from devicecore.runtime import Runtime, host_cpu
 from devicecore.testing import FakeFactory
@@ -34,6 +35,10 @@ class BrokenCards(FakeFactory):
     device_type = "CUDA"
     priority = 200
     answer = Liveness("broken", reason="the driver is too old", fix="update the driver")
+
+
+class BrokenXpu(BrokenCards):
+    device_type = "XPU"
 
 
 class RocmCards(FakeFactory):
@@ -153,3 +158,39 @@ def test_a_card_that_this_process_has_lost_says_so() -> None:
     runtime.device("cuda:0").lose("it fell off the bus")
     with pytest.raises(NotLiveError, match="fell off the bus"):
         runtime.device("cuda:0")
+
+
+def test_the_managers_lookup_asks_as_well() -> None:
+    """Whoever looks a device up by its name wants it, whether or not anybody resolved it before."""
+    manager = host_runtime(TwoCards).manager
+    assert "cuda" not in manager  # what only looks asks nobody
+    assert manager.best_device().device_type == "CPU"
+    assert len(manager) == 1
+    assert manager.lookup_device("cuda:1").name.endswith("CUDA:1")
+    assert "cuda" in manager
+    assert host_runtime(TwoCards).manager.lookup_device("GPU").name.endswith("CUDA:0")
+    for policy in ("require:cuda", "prefer:xpu,cuda"):
+        best = host_runtime(TwoCards, BrokenXpu).manager.best_device(policy=policy)
+        assert best.device_type == "CUDA"
+
+
+@pytest.mark.parametrize("name", ["cuda", "CUDA:1", "/gpu:0", "tpu", "cuda:x", 3.5])
+def test_what_the_managers_lookup_does_not_find_says_why(name: object) -> None:
+    manager = host_runtime(BrokenCards, BrokenXpu).manager
+    with pytest.raises(UnknownDeviceError) as caught:
+        manager.lookup_device(name)
+    assert "untried" not in str(caught.value)
+    if str(name).casefold().startswith("cuda") and name != "cuda:x":
+        assert "CUDA is broken: the driver is too old" in str(caught.value)
+    assert "did you mean 'CPU:0'" not in str(caught.value)
+
+
+def test_a_manager_of_ones_own_says_what_tries_a_device() -> None:
+    runtime = host_runtime(TwoCards)
+    manager = DeviceMgr([runtime.registry.host_device(LOCAL_TASK)], registry=runtime.registry)
+    with pytest.raises(UnknownDeviceError, match=r"resolve\('cuda'\) tries it"):
+        manager.lookup_device("cuda")
+    runtime.device("cuda")
+    with pytest.raises(UnknownDeviceError, match="live, and this manager was not given it"):
+        manager.lookup_device("cuda")
+    manager.close()
