@@ -37,7 +37,7 @@ class Move:
     reason: str
 
 
-_REST = Move("(others)", "", "", f"more than {_MOST_MOVES} different moves")
+_REST = ("(others)", "", "", f"more than {_MOST_MOVES} different moves")
 
 
 class Ledger:
@@ -61,7 +61,8 @@ class Ledger:
 
     def __init__(self, budget: int | None = None) -> None:
         self.budget = budget
-        self._counts: Counter[Move] = Counter()
+        # Tuples: a call that moves is one of many, and a class takes longer to hash.
+        self._counts: Counter[tuple[str, str, str, str]] = Counter()
         self._total = 0
         self._lock = threading.Lock()
         rearm_after_fork(self)
@@ -73,7 +74,7 @@ class Ledger:
             FallbackForbiddenError: The budget of the ledger, or of a block around the caller, is
                 used up. The move is not counted, and must not be made.
         """
-        move = Move(op, source, target, reason)
+        move = (op, source, target, reason)
         limits = [limit for limit in _limits.get() if limit.ledger is self]
         with self._lock:
             if self.budget is not None and self._total >= self.budget:
@@ -83,13 +84,14 @@ class Ledger:
                     raise FallbackForbiddenError(op, source, target, reason, limit.budget)
             for limit in limits:
                 limit.used += 1
-            if move not in self._counts and len(self._counts) >= _MOST_MOVES:
+            count = self._counts.get(move)
+            if count is None and len(self._counts) >= _MOST_MOVES:
                 move = _REST
-            first = move not in self._counts
-            self._counts[move] += 1
+                count = self._counts.get(move)
+            self._counts[move] = (count or 0) + 1
             self._total += 1
-        if first:
-            _log(move)
+        if count is None:
+            _log(Move(*move))
 
     @contextmanager
     def limited_to(self, budget: int) -> Iterator[None]:
@@ -103,7 +105,7 @@ class Ledger:
     def moves(self) -> Mapping[Move, int]:
         """Return how often each move was made, most often first."""
         with self._lock:
-            return dict(self._counts.most_common())
+            return {Move(*move): count for move, count in self._counts.most_common()}
 
     @property
     def total(self) -> int:

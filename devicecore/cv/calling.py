@@ -13,7 +13,7 @@ from devicecore.cv.host_copies import HostCopies
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.native import native_kernel, original
 from devicecore.cv.policy import DEFAULT, current_policy
-from devicecore.cv.repeats import repeats_of
+from devicecore.cv.repeats import Repeat, repeats_of
 from devicecore.errors import RefusedCallError, ScopeError
 from devicecore.ledger import default_ledger
 from devicecore.optional import class_in
@@ -57,8 +57,10 @@ def function(name: str) -> Callable[..., Any]:
     def found(device: Device, policy: Policy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if args and _is_tensor(args[0]):
             repeat = known.find(policy, device, args, kwargs)
-            if repeat is not None:
+            if isinstance(repeat, Repeat):
                 return repeat.compute(args)
+            if repeat is not None and not policy.is_strict:
+                return _answered(name, repeat.device.name, repeat.reason, args, kwargs)
         return _dispatched(name, device, args, kwargs)
 
     wrapped = functools.wraps(original(name))(call)
@@ -156,7 +158,7 @@ def _computed(
     try:
         return computed(device, policy, name, args, kwargs)
     except RefusedCallError as error:
-        return _without_kernel(error, policy, name, args, kwargs)
+        return _without_kernel(error, device, policy, name, args, kwargs)
 
 
 def computed(
@@ -197,6 +199,7 @@ def computed(
 
 def _without_kernel(
     error: RefusedCallError,
+    device: Device,
     policy: Policy,
     name: str,
     args: Sequence[Any],
@@ -207,17 +210,38 @@ def _without_kernel(
     Raises:
         NoKernelError: The caller asked for a kernel, or for an error in its place.
     """
-    given, _ = _first_image(args, kwargs)
-    if batches.is_batch(name, given):
-        each = [_native(name, *call) for call in batches.calls(name, args, kwargs)]
-        result = batches.joined(each, given)
-    else:
-        result = _native(name, args, kwargs)
-    # Only now: about calls that nobody can compute, OpenCV's own words come first.
-    if policy.label is not None or policy.is_strict:
-        raise error
     reasons = "; ".join(f"{label}: {why}" for label, why in error.refused.items())
-    default_ledger().record(
-        error.op, error.device, host_cpu().name, reasons or "no kernel is for it"
-    )
+    reason = reasons or "no kernel is for it"
+    given, one = _first_image(args, kwargs)
+    is_batch = batches.is_batch(name, given)
+    if policy.label is not None or policy.is_strict:
+        # About calls that nobody can compute, OpenCV's own words come first.
+        if is_batch:
+            _several_native(name, given, args, kwargs)
+        else:
+            _native(name, args, kwargs)
+        raise error
+    if is_batch:
+        result = _several_native(name, given, args, kwargs)
+        default_ledger().record(error.op, error.device, host_cpu().name, reason)
+        return result
+    result = _answered(name, error.device, reason, args, kwargs)
+    operation = catalog.find(name, "torch")
+    has_place = operation is not None and operation.destination(args, kwargs) is not None
+    if args and one is args[0] and _is_tensor(one) and not has_place:
+        repeats_of[name].remember_refusal(policy, args, kwargs, device, reason)
+    return result
+
+
+def _several_native(name: str, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    each = [_native(name, *call) for call in batches.calls(name, args, kwargs)]
+    return batches.joined(each, given)
+
+
+def _answered(
+    name: str, device: str, reason: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Let OpenCV answer a call of *device*, and record why."""
+    result = _native(name, args, kwargs)
+    default_ledger().record(f"cv2.{name}", device, host_cpu().name, reason)
     return result

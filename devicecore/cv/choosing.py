@@ -53,11 +53,9 @@ def choose(
         if operation is None:
             refused[label] = "there is none"
             continue
-        plan = operation.plan(args, kwargs, device)
+        plan, why_not = operation.judged(args, kwargs, device, policy.accepted)
         if plan is None:
-            refused[label] = operation.why_not(args, kwargs, device)
-        elif not policy.accepts(plan.promise):
-            refused[label] = operation.why_only(plan.promise, args, kwargs, policy.accepts)
+            refused[label] = why_not
         elif reason := why_untrusted(
             operation, device, _channels(operation.images_in(args, kwargs))
         ):

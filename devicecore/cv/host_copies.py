@@ -10,6 +10,7 @@ import numpy as np
 from devicecore.cv.image import BATCH_AXES, is_writable
 from devicecore.cv.results import OTHER_KIND
 from devicecore.transfer import as_tensor, to_numpy
+from devicecore.transfer.dlpack import tensor_from_numpy
 
 
 class HostCopies:
@@ -26,6 +27,8 @@ class HostCopies:
 
     def of(self, value: Any) -> Any:
         """Return an argument with an array for each tensor, the same one for the same memory."""
+        if type(value) in _PLAIN:
+            return value
         if isinstance(value, (list, tuple)):
             return type(value)(map(self.of, value))
         if isinstance(value, np.ndarray):
@@ -59,7 +62,8 @@ class HostCopies:
             return tensor
         if any(result is each for each in self._given):
             raise TypeError(OTHER_KIND)
-        return as_tensor(result, self._device)
+        found = tensor_from_numpy(result)
+        return found if found.device == self._device else as_tensor(found, self._device)
 
 
 def _for_opencv(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -76,3 +80,5 @@ def _for_opencv(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 _IMAGE_AXES = (2, 3, BATCH_AXES)
+# Most arguments, which stay what they are.
+_PLAIN = frozenset({bool, float, int, str, type(None)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
 
 # Of a batch of images.
 BATCH_AXES = 4
+_MOST_KEPT = 1024
 _NOT_WRITABLE = "OpenCV does not write there"
 
 
-@frozen
+@frozen(cache_hash=True)  # it is part of the key of every call
 class Image:
     """The size and the type of an image, of a plane, or of an array beside them.
 
@@ -56,6 +58,7 @@ class Image:
         return self.width * self.height
 
 
+@lru_cache(_MOST_KEPT)  # a type of numpy's takes a while to say its name
 def image_of(shape: Sequence[int], dtype: Any, missing: frozenset[str] = frozenset()) -> Image:
     """Return what an array of two or three axes is.
 

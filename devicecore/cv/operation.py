@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspect import signature
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,31 +11,22 @@ from attrs import Factory, field, frozen
 from devicecore.cv.catalog import NOT_IN_PLACE, OUTPUTS
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
-from devicecore.cv.image import Image, Place, check_written, image_of, place_of
+from devicecore.cv.explainer import Explainer
+from devicecore.cv.image import Place, check_written, image_of, place_of
 from devicecore.cv.kinds import kind_of
-from devicecore.cv.plan import in_parts
-from devicecore.cv.reasons import Reasons
-from devicecore.cv.refusals import (
-    decisive,
-    why_no_signature,
-    why_not_a_number,
-    why_not_an_image,
-    why_refused,
-)
+from devicecore.cv.plan import in_parts, is_within
+from devicecore.cv.reasons import KeyedCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from devicecore.cv.plan import Plan
     from devicecore.device import Device
+    from devicecore.kernels import Exactness
 
 # A plan is kept for each kind of call; with more kinds than this, all are made anew.
 _MOST_PLANS = 1024
 _UNKNOWN = object()
-# Of those, whose arguments are tried where a call is refused.
-_MOST_EXAMPLES = 200
-# Annotations of parameters that are single numbers.
-_NUMBERS = frozenset({"bool", "float", "int"})
 # Of an image or of a batch.
 _IMAGE_AXES = (2, 3, 4)
 
@@ -66,14 +56,15 @@ class Operation:
     _places: tuple[tuple[int, str], ...] = field(
         init=False, repr=False, default=Factory(lambda self: self._find_places(), True)
     )
-    _numbers: dict[str, str] = field(
-        init=False, repr=False, default=Factory(lambda self: self._find_numbers(), True)
-    )
     _outputs: tuple[int | None, ...] = field(
         init=False, repr=False, default=Factory(lambda self: self._find_outputs(), True)
     )
     _plans: dict[Any, Plan | None] = field(init=False, factory=dict, repr=False)
-    _reasons: Reasons = field(init=False, factory=Reasons, repr=False)
+    _explainer: Explainer = field(
+        init=False,
+        repr=False,
+        default=Factory(Explainer, True),
+    )
 
     def _find_places(self) -> tuple[tuple[int, str], ...]:
         return tuple((self.parameters.index(name), name) for name in self.images)
@@ -83,12 +74,6 @@ class Operation:
         names = OUTPUTS.get(self.name, ("dst",))
         places = {name: place for place, name in enumerate(self.parameters)}
         return tuple(map(places.get, names))
-
-    def _find_numbers(self) -> dict[str, str]:
-        """Return the parameters that are single numbers, and of which kind."""
-        parameters = signature(self.planner).parameters.values()
-        found = {each.name: each.annotation for each in parameters if each.annotation in _NUMBERS}
-        return found | {each.name: "bool" for each in parameters if type(each.default) is bool}
 
     def destination(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the argument that the result is to be written into, or None.
@@ -139,26 +124,70 @@ class Operation:
             kwargs: The others.
             device: Where it is computed; None for a device that has all element types.
         """
-        return self._plan(args, kwargs, missing_types(device))
+        return self._plan_of(self._keyed(args, kwargs, missing_types(device)))
 
-    def _plan(
+    def judged(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        device: Device | None,
+        accepted: Exactness,
+    ) -> tuple[Plan | None, str]:
+        """Return how a call is computed or, beside None, why no kernel of this kind does it.
+
+        Args:
+            args: Positional arguments.
+            kwargs: The others.
+            device: Where it is computed.
+            accepted: The loosest promise that the caller takes.
+        """
+        missing = missing_types(device)
+        call = self._keyed(args, kwargs, missing)
+        plan = self._plan_of(call)
+        if plan is None:
+            return None, self._explainer.why_not(call, missing)
+        if not is_within(plan.promise, accepted):
+            return None, self._explainer.why_only(plan.promise, call, accepted)
+        return plan, ""
+
+    def described(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], missing: frozenset[str]
-    ) -> Plan | None:
-        positional, named = self.replaced(args, kwargs, lambda value: _image(value, missing))
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments with an `Image` in the place of each image.
+
+        Args:
+            args: Positional arguments.
+            kwargs: The others.
+            missing: The element types that their device has not.
+        """
+        return self.replaced(args, kwargs, lambda value: _image(value, missing))
+
+    def _keyed(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], missing: frozenset[str]
+    ) -> KeyedCall:
+        positional, named = self.described(args, kwargs, missing)
         try:
             self._place(positional, named, self.images_in(args, kwargs))
-        except ValueError:  # what comes out depends on the order of OpenCV's operations
-            return None
+        except ValueError as error:  # what comes out depends on the order of OpenCV's operations
+            return KeyedCall(positional, named, None, str(error))
         try:
             key = (*map(kind_of, positional), *map(kind_of, named.items()), environment())
-            found = self._plans.get(key, _UNKNOWN)
+            hash(key)
         except TypeError:  # something that cannot be a key
-            return self._made(positional, named)
+            key = None
+        return KeyedCall(positional, named, key)
+
+    def _plan_of(self, call: KeyedCall) -> Plan | None:
+        if call.misplaced:
+            return None
+        if call.key is None:
+            return self.made(call.positional, call.named)
+        found = self._plans.get(call.key, _UNKNOWN)
         if found is _UNKNOWN:
-            found = self._made(positional, named)
+            found = self.made(call.positional, call.named)
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            self._plans[key] = found
+            self._plans[call.key] = found
         return found  # type: ignore[return-value]
 
     def _place(self, args: list[Any], kwargs: dict[str, Any], images: Sequence[Any]) -> None:
@@ -195,98 +224,29 @@ class Operation:
             raise ValueError(msg)
         return place
 
-    def _made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
-        if self._why_no_plan(args, kwargs):
+    def made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+        """Return a new plan, or None, for arguments with an `Image` in the place of each image."""
+        if self._explainer.why_no_plan(args, kwargs):
             return None
-        found = self._planned(args, kwargs)
+        found = self.planned(args, kwargs)
         return in_parts(found) if found is not None and self.label == "triton" else found
 
-    def _planned(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+    def planned(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+        """Return the planner's answer, which is None too where it raises."""
         try:
             return self.planner(*args, **kwargs)
-        except (TypeError, ValueError, ArithmeticError):
+        except (TypeError, ValueError, ArithmeticError, LookupError):
             return None
 
-    def _why_no_plan(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """Return why the planner is not asked, or nothing."""
-        if environment().is_inexact:
-            return "IPP may give values here that are not OpenCV's (cv2.ipp.useIPP_NotExact)"
-        if reason := why_no_signature(self.name, args, kwargs):
-            return reason
-        named = dict(zip(self.parameters, args, strict=False)) | dict(kwargs)
-        # Of empty images, and of calls that make no sense, OpenCV has its own words.
-        for name, value in named.items():
-            if reason := why_not_an_image(name, value):
-                return reason
-        first = self.parameters.index(self.images[0])
-        if not _is_of_images(args[0] if args else kwargs.get(self.images[0])):
-            return f"{self.parameters[0 if args else first]} is no array with two or three axes"
-        for name, kind in self._numbers.items():
-            if name in named and (reason := why_not_a_number(name, named[name], kind)):
-                return reason
-        return ""
-
     def why_not(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device | None = None
-    ) -> str:
-        """Return why `plan` has none for a call: the argument, the type or the flag."""
-        missing = missing_types(device)
-        for dtype in sorted(missing):
-            if self._plan(args, kwargs, missing - {dtype}) is not None:
-                return f"it needs {dtype} for these arguments, and the device has none"
-        positional, named = self.replaced(args, kwargs, lambda value: _image(value, missing))
-        try:
-            self._place(positional, named, self.images_in(args, kwargs))
-        except ValueError as error:
-            return str(error)
-        return self._reasons.find(
-            environment(), positional, named, lambda: self._reason(positional, named)
-        )
-
-    def _reason(self, positional: Sequence[Any], named: Mapping[str, Any]) -> str:
-        if reason := self._why_no_plan(positional, named):
-            return reason
-        if len(positional) > len(self.parameters):
-            return f"there are {len(positional)} arguments, and {len(self.parameters)} parameters"
-        arguments = dict(zip(self.parameters, positional, strict=False)) | dict(named)
-        return why_refused(
-            arguments, lambda changed: self._planned((), changed) is None, self._known_arguments()
-        )
-
-    def why_only(
         self,
-        promise: str,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        is_accepted: Callable[[Any], bool],
+        device: Device | None = None,
+        accepted: Exactness = "close",
     ) -> str:
-        """Return which arguments a call has to thank for what is promised of it, and is too little.
-
-        Args:
-            promise: What is promised.
-            args: Positional arguments.
-            kwargs: The others.
-            is_accepted: Says whether the caller takes results of another promise.
-        """
-
-        def is_refused(arguments: Mapping[str, Any]) -> bool:
-            plan = self._planned((), arguments)
-            return plan is None or not is_accepted(plan.promise)
-
-        def reason() -> str:
-            arguments = dict(zip(self.parameters, positional, strict=False)) | named
-            found = decisive(arguments, is_refused, self._known_arguments())
-            return f"it is only {promise} for {', '.join(found) or 'these arguments'}"
-
-        positional, named = self.replaced(args, kwargs, lambda value: _image(value, frozenset()))
-        return self._reasons.find(promise, positional, named, reason)
-
-    def _known_arguments(self) -> Iterator[dict[str, Any]]:
-        for args, kwargs in islice(self.examples(), _MOST_EXAMPLES):
-            positional, named = self.replaced(
-                args, kwargs, lambda value: _image(value, frozenset())
-            )
-            yield dict(zip(self.parameters, positional, strict=False)) | named
+        """Return why `judged` has no plan for a call: the argument, the type or the flag."""
+        return self.judged(args, kwargs, device, accepted)[1]
 
     def run(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
         """Compute a call whose images are tensors on one device, and write into none of them.
@@ -308,7 +268,7 @@ class Operation:
         return self.plan(args, kwargs, _device) is not None
 
     def why_not_on(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> str:
-        """Return why `supports` says no."""
+        """Return why `supports` says no, or why `exactness` is not exact."""
         arrays = [
             name
             for index, name in self._places
@@ -317,18 +277,12 @@ class Operation:
         if arrays or not self.images_in(args, kwargs):
             name = arrays[0] if arrays else self.images[0]
             return f"{name} is no tensor, and kernels of {self.label} read tensors only"
-        return self.why_not(args, kwargs, _device)
+        return self.why_not(args, kwargs, _device, "exact")
 
     def exactness(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
         """Return what is promised of a call."""
         plan = self.plan(args, kwargs, _device)
         return None if plan is None else plan.promise
-
-
-def _is_of_images(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return all(isinstance(each, Image) for each in value)
-    return isinstance(value, Image)
 
 
 def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:

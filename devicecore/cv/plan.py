@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 8192
 # From the same values to about the same.
 PROMISES: tuple[Exactness, ...] = get_args(Exactness)
+_LOOSENESS = {promise: place for place, promise in enumerate(PROMISES)}
+
+
+def is_within(promise: Exactness, accepted: Exactness) -> bool:
+    """Return whether results of one promise are as near as another one demands."""
+    return _LOOSENESS[promise] <= _LOOSENESS[accepted]
 
 
 @frozen(eq=False)

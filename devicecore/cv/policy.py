@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from attrs import evolve, frozen
 
-from devicecore.cv.plan import PROMISES
+from devicecore.cv.plan import PROMISES, is_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Policy:
 
     def accepts(self, promise: Exactness) -> bool:
         """Return whether results of that promise are good enough."""
-        return PROMISES.index(promise) <= PROMISES.index(self.accepted)
+        return is_within(promise, self.accepted)
 
 
 DEFAULT = Policy()

@@ -5,61 +5,83 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import frozen
 
 from devicecore.cv.image import Image, Place
-from devicecore.cv.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-# To find a reason takes a millisecond. Calls with random numbers or sizes are all different ones,
-# and nearly always for one reason: after so many, the last one found stands for those to come.
+# To find the arguments takes a millisecond. Calls with random numbers or sizes are all different
+# ones, and nearly always refused for the same argument: after so many searches, the last one's
+# answer stands for those to come. Values are each call's own.
 _MOST_FOUND = 8
 _MOST_KEPT = 1024
+
+
+@frozen(eq=False)
+class KeyedCall:
+    """One call, as planners are given it.
+
+    Attributes:
+        positional: Positional arguments, with an `Image` in the place of each image.
+        named: The others.
+        key: Equal for calls of one kind; None where something cannot be a key.
+        misplaced: Why the place for the result is for OpenCV to judge, or nothing.
+    """
+
+    positional: Sequence[Any]
+    named: Mapping[str, Any]
+    key: Any
+    misplaced: str = ""
 
 
 class Reasons:
     """What was found for the calls of one function."""
 
     def __init__(self) -> None:
-        self._of_calls: dict[Any, str] = {}
-        self._of_alike: dict[Any, tuple[str, ...]] = {}
+        self._texts: dict[Any, str] = {}
+        self._causes: dict[Any, tuple[tuple[str, ...], ...]] = {}
 
-    def find(
-        self,
-        about: Any,
-        positional: Sequence[Any],
-        named: Mapping[str, Any],
-        search: Callable[[], str],
-    ) -> str:
-        """Return the reason for a call, or for those that differ in numbers and sizes only.
+    def text(self, about: Any, call: KeyedCall, write: Callable[[], str]) -> str:
+        """Return the reason for a call of a kind.
 
         Args:
             about: What else it depends on.
-            positional: Positional arguments, with an `Image` in the place of each image.
-            named: The others.
-            search: Finds it.
+            call: The call.
+            write: Returns it; not asked again for a call with the same key.
         """
-        call: Any = None
-        try:
-            call = (about, *map(kind_of, positional), *map(kind_of, named.items()))
-            known = self._of_calls.get(call)
-        except TypeError:  # something that cannot be a key
-            known = None
-        if known is not None:
-            return known
-        alike = (about, *map(_likeness, positional), *((k, _likeness(v)) for k, v in named.items()))
-        found = self._of_alike.get(alike, ())
-        if len(found) >= _MOST_FOUND:
-            return found[-1]
-        known = search()
-        if max(len(self._of_calls), len(self._of_alike)) >= _MOST_KEPT:
-            self._of_calls.clear()
-            self._of_alike.clear()
-        self._of_alike[alike] = (*found, known)
-        if call is not None:
-            self._of_calls[call] = known
+        if call.key is None:
+            return write()
+        key = (about, call.key)
+        known = self._texts.get(key)
+        if known is None:
+            known = write()
+            if len(self._texts) >= _MOST_KEPT:
+                self._texts.clear()
+            self._texts[key] = known
         return known
+
+    def causes(
+        self, about: Any, call: KeyedCall, search: Callable[[], tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """Return the arguments that calls are refused for which differ in numbers and sizes only.
+
+        Args:
+            about: What else it depends on.
+            call: One of them.
+            search: Finds them.
+        """
+        named = ((name, _likeness(value)) for name, value in call.named.items())
+        alike = (about, *map(_likeness, call.positional), *named)
+        known = self._causes.get(alike, ())
+        if len(known) >= _MOST_FOUND:
+            return known[-1]
+        found = search()
+        if len(self._causes) >= _MOST_KEPT:
+            self._causes.clear()
+        self._causes[alike] = (*known, found)
+        return found
 
 
 def _likeness(value: Any) -> Any:

@@ -1,8 +1,7 @@
-"""Why there is no kernel for a call: which argument, type or flag it is about."""
+"""What a refused call is told of its arguments: their names, types and flags."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -10,41 +9,20 @@ import numpy as np
 
 from devicecore.cv.arguments import is_number
 from devicecore.cv.environment import environment
+from devicecore.cv.flag_names import flag_name
 from devicecore.cv.image import Image, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-# What OpenCV's names of a parameter's values begin with.
-_FLAGS: Mapping[str, str] = {
-    "interpolation": "INTER_",
-    "borderType": "BORDER_",
-    "borderMode": "BORDER_",
-    "code": "COLOR_",
-    "normType": "NORM_",
-    "norm_type": "NORM_",
-    "cmpop": "CMP_",
-    "op": "MORPH_",
-    "method": "TM_",
-    "adaptiveMethod": "ADAPTIVE_THRESH_",
-    "thresholdType": "THRESH_",
-    "type": "THRESH_",
-    "rtype": "REDUCE_",
-    "rotateCode": "ROTATE_",
-    "colormap": "COLORMAP_",
-}
 # Of functions that OpenCV has twice, where one planner is for both: the parameters of each.
 _SIGNATURES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "applyColorMap": (("src", "colormap", "dst"), ("src", "userColor", "dst")),
     "norm": (("src1", "normType", "mask"), ("src1", "src2", "normType", "mask")),
 }
 _ARE_NUMBERS = frozenset({"colormap", "normType"})
-_DEPTHS = frozenset({"ddepth", "dtype", "sdepth"})
-# Values of examples that are tried in the place of one that is refused.
-_MOST_TRIED = 24
 _LONGEST = 60
-_TYPES = ("uint8", "float32", "uint16", "int16", "float64")
-_CHANNELS = (3, 1, 2, 4)
+_ANY = ""
 
 
 def why_not_an_image(name: str, value: Any) -> str:
@@ -90,80 +68,32 @@ def why_not_a_number(name: str, value: Any, kind: str) -> str:
     """Return why a parameter that is a single number has none, or nothing."""
     if is_number(value, kind):
         return ""
-    return f"{name} is {_written(name, value)} ({_type(value)}), and not a plain {kind}"
+    return f"{name} is {written('', '', value)} ({_type(value)}), and not a plain {kind}"
 
 
-def why_refused(
-    arguments: Mapping[str, Any],
-    is_refused: Callable[[Mapping[str, Any]], bool],
-    examples: Iterable[Mapping[str, Any]],
-) -> str:
-    """Return which arguments a planner refuses; all of them, if it would take none of its calls.
+def names_of_positional(
+    name: str, parameters: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return what OpenCV calls positional arguments, of functions that it has twice too.
 
     Args:
-        arguments: The call's, by their names.
-        is_refused: Asks the planner.
-        examples: Arguments of calls that there are kernels for.
+        name: OpenCV's name of the function.
+        parameters: The parameters of its planner, in order.
+        args: Positional arguments.
+        kwargs: The others.
     """
-    found = decisive(arguments, is_refused, examples)
-    if not found:
-        found = [f"{name}={_written(name, value)}" for name, value in arguments.items()]
-    return "no kernel for " + ", ".join(found)
+    fitting = (each for each in _SIGNATURES.get(name, ()) if _fits(each, args, kwargs))
+    return next(fitting, parameters)
 
 
-def decisive(
-    arguments: Mapping[str, Any],
-    is_refused: Callable[[Mapping[str, Any]], bool],
-    examples: Iterable[Mapping[str, Any]],
-) -> list[str]:
-    """Return the arguments with which a call would not be refused if one of them were another.
+def written(function: str, name: str, value: Any) -> str:
+    """Return a value as a program would write it, briefly.
 
     Args:
-        arguments: The call's, by their names.
-        is_refused: Says whether a call with others would be.
-        examples: Arguments of calls that there are kernels for.
+        function: OpenCV's name of the function that is called.
+        name: That of the parameter.
+        value: What is given for it.
     """
-    known = list(examples)
-    found = []
-    for name in arguments:
-        tried = _others(name, arguments[name], known)
-        if any(not is_refused(each) for each in _changed(arguments, name, tried)):
-            found.append(f"{name}={_written(name, arguments[name])}")
-    return found
-
-
-def _changed(
-    arguments: Mapping[str, Any], name: str, values: Iterable[Any]
-) -> Iterator[dict[str, Any]]:
-    yield {key: value for key, value in arguments.items() if key != name}
-    for value in values:
-        yield {**arguments, name: value}
-
-
-def _others(name: str, value: Any, examples: list[Mapping[str, Any]]) -> Iterator[Any]:
-    """Yield other values of an argument, the nearest ones first."""
-    if isinstance(value, Image):
-        size = value.height, value.width
-        for dtype in (value.dtype, *_TYPES):
-            for channels in (value.channels, *_CHANNELS):
-                yield Image(*size, channels, dtype, has_channels=channels > 1)
-    seen: list[Any] = []
-    for example in examples:
-        other = example.get(name)
-        if name in example and not any(other is each for each in seen):
-            seen.append(other)
-            yield other
-        if len(seen) == _MOST_TRIED:
-            return
-
-
-def _type(value: Any) -> str:
-    own = type(value)
-    return f"np.{own.__name__}" if isinstance(value, np.generic) else own.__name__
-
-
-def _written(name: str, value: Any) -> str:
-    """Return a value as a program would write it, briefly."""
     if isinstance(value, Image):
         many = f" x {value.channels} channels" if value.has_channels else ""
         return f"{value.dtype} of {value.height} x {value.width}{many}"
@@ -171,22 +101,15 @@ def _written(name: str, value: Any) -> str:
         return "an operand" if value.is_operand else "an array of the caller's"
     if isinstance(value, np.ndarray):
         return f"{value.dtype} array of {' x '.join(map(str, value.shape))}"
-    if type(value) is int and (flag := _flag(name, value)):
-        return flag
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return flag_name(function, name, int(value)) or str(value)
     if isinstance(value, (list, tuple)):
-        text = ", ".join(_written("", each) for each in value)
-        return text[:_LONGEST] if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
-    text = str(value) if isinstance(value, np.generic) else repr(value)
+        text = ", ".join(written("", "", each) for each in value)
+    else:
+        text = str(value) if isinstance(value, np.generic) else repr(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-@cache
-def _flag(name: str, value: int) -> str:
-    if name in _DEPTHS:
-        for kind in ("8U", "8S", "16U", "16S", "32S", "32F", "64F", "16F"):
-            if getattr(cv2, f"CV_{kind}", None) == value:
-                return f"CV_{kind}"
-        return ""
-    prefix = _FLAGS.get(name)
-    names = [each for each in dir(cv2) if prefix and each.startswith(prefix)]
-    return next((each for each in names if getattr(cv2, each) == value), "")
+def _type(value: Any) -> str:
+    own = type(value)
+    return f"np.{own.__name__}" if isinstance(value, np.generic) else own.__name__

@@ -48,15 +48,28 @@ class Repeat:
         return self.device.compute(self.plan.kernel, *[args[place] for place in self.places])
 
 
+@frozen(eq=False)
+class Refusal:
+    """A call of one kind, on tensors, that no kernel computes, so that OpenCV answers.
+
+    Attributes:
+        device: Where they are.
+        reason: Why no kernel does.
+    """
+
+    device: Device
+    reason: str
+
+
 class Repeats:
     """The kinds of calls that were made of one function."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Repeat] = {}
+        self._known: dict[Any, Repeat | Refusal] = {}
 
     def find(
         self, policy: Policy, current: Device, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Repeat | None:
+    ) -> Repeat | Refusal | None:
         """Return what was chosen for such a call, if it may be computed in the same way now.
 
         Args:
@@ -96,15 +109,43 @@ class Repeats:
         """
         places = tuple(place for place, value in enumerate(args) if type(value) is type(args[0]))
         found = [args[place] for place in places]
-        if len(found) != len(images) or not all(map(operator.is_, found, images)):
-            return
+        if len(found) == len(images) and all(map(operator.is_, found, images)):
+            self._keep(policy, args, kwargs, Repeat(device, plan, places))
+
+    def remember_refusal(
+        self,
+        policy: Policy,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        device: Device,
+        reason: str,
+    ) -> None:
+        """Leave such calls to OpenCV from now on, without asking why anew.
+
+        Args:
+            policy: What the caller allows.
+            args: The arguments, without a place for the result; the first one is a tensor.
+            kwargs: More of them.
+            device: Where it is.
+            reason: Why no kernel computes this call.
+        """
+        self._keep(policy, args, kwargs, Refusal(device, reason))
+
+    def _keep(
+        self,
+        policy: Policy,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        found: Repeat | Refusal,
+    ) -> None:
         try:
             key = _key(policy, args, kwargs)
+            hash(key)
         except TypeError:
             return
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[key] = Repeat(device, plan, places)
+        self._known[key] = found
 
 
 def _key(policy: Policy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:

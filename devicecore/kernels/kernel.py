@@ -60,7 +60,8 @@ class Kernel:
         thread_safe: Whether calls may overlap on one device.
         stateful: Whether it keeps state between calls; one instance is kept for each session.
         reads_host: Whether it reads host memory although its device has memory of its own.
-        why_not: ``why_not(device, *args, **kwargs)``: which argument *supports* refuses.
+        why_not: ``why_not(device, *args, **kwargs)``: which argument *supports* refuses, or makes
+            it less than exact; an empty string for no reason of its own.
     """
 
     op: str
@@ -107,13 +108,17 @@ class Kernel:
     def refusal(self, device: KernelHost, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Return why it does not take these arguments, or an empty string."""
         if self.supports is not None and not self.supports(device, *args, **kwargs):
-            reason = self.why_not(device, *args, **kwargs) if self.why_not is not None else ""
+            reason = self._why_not(device, args, kwargs)
             return reason or "it does not support these arguments"
         if callable(self.exactness) and not self.label:
             promised = self.exactness(device, *args, **kwargs)
             if promised != "exact":
-                return f"it is only {promised} for these arguments"
+                reason = self._why_not(device, args, kwargs)
+                return reason or f"it is only {promised} for these arguments"
         return ""
+
+    def _why_not(self, device: KernelHost, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return self.why_not(device, *args, **kwargs) if self.why_not is not None else ""
 
     @property
     def predicate(self) -> Callable[..., bool] | None:

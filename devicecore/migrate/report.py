@@ -6,6 +6,7 @@ import html
 import json
 import threading
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, field, frozen
@@ -129,7 +130,7 @@ class Tally:
             return self._known(reason)
 
     def _known(self, reason: str) -> str:
-        line = shorten(" ".join(reason.split()), _MOST_LETTERS)
+        line = _in_one_line(reason)
         is_known = line in self._reasons or len(self._reasons) < MOST_REASONS
         return line if is_known else _OTHERS
 
@@ -157,6 +158,11 @@ class Tally:
             host_s=self._host_s,
             first_use_s=self._first_use_s,
         )
+
+
+@lru_cache(MOST_REASONS)  # calls that fall back mostly do so for the same few reasons
+def _in_one_line(reason: str) -> str:
+    return shorten(" ".join(reason.split()), _MOST_LETTERS)
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Reasons are found a few times only for calls that differ in numbers and sizes."""
+"""Reasons are searched for a few times only for calls that differ in numbers and sizes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
+from devicecore import cv, default_ledger  # noqa: E402 - like the others
+from devicecore.cv import calling, catalog  # noqa: E402 - it imports cv2
 from devicecore.cv.image import image_of  # noqa: E402 - it imports cv2
-from devicecore.cv.reasons import Reasons  # noqa: E402 - it imports cv2
+from devicecore.cv.operation import Operation  # noqa: E402 - it imports cv2
+from devicecore.cv.reasons import KeyedCall, Reasons  # noqa: E402 - it imports cv2
+from devicecore.cv.repeats import repeats_of  # noqa: E402 - it imports torch
+from devicecore.errors import NoKernelError  # noqa: E402 - like the others
+from tests.cv.device_limits import Limits  # noqa: E402 - it imports torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,17 +46,17 @@ def test_random_calls_are_searched_for_a_few_times(
 ) -> None:
     reasons, searched = Reasons(), Counter[str]()
 
-    def search() -> str:
+    def search() -> tuple[str, ...]:
         searched["all"] += 1
-        return f"the reason number {searched['all']}"
+        return (f"argument{searched['all']}",)
 
-    last = ""
+    last: tuple[str, ...] = ()
     for _ in range(100):
         args = vary()
         named = {f"parameter{at}": value for at, value in enumerate(args)} if is_named else {}
-        last = reasons.find("", [] if is_named else args, named, search)
+        last = reasons.causes("", KeyedCall([] if is_named else args, named, None), search)
     assert searched["all"] == MOST
-    assert last == f"the reason number {MOST}"
+    assert last == (f"argument{MOST}",)
 
 
 def test_what_matters_has_a_reason_of_its_own() -> None:
@@ -79,14 +85,59 @@ def test_what_matters_has_a_reason_of_its_own() -> None:
     ]
     for number in range(len(different) * MOST * 2):
         at = number % len(different)
-        assert reasons.find("", different[at], {}, partial(str, at)) == str(at)
-    assert reasons.find("about something else", [PICTURE], {}, lambda: "other") == "other"
+        call = KeyedCall(different[at], {}, None)
+        assert reasons.causes("", call, lambda: (str(at),)) == (str(at),)  # noqa: B023 - at once
+    call = KeyedCall([PICTURE], {}, None)
+    assert reasons.causes("about something else", call, lambda: ("other",)) == ("other",)
 
 
 def test_a_call_that_comes_again_keeps_its_own_reason() -> None:
     reasons = Reasons()
     for number in range(MOST):
-        assert reasons.find("", [float(number)], {}, partial(str, number)) == str(number)
-    assert reasons.find("", [1e9], {}, lambda: "not looked for") == str(MOST - 1)
+        call = KeyedCall([], {}, float(number))
+        assert reasons.text("", call, partial(str, number)) == str(number)
     for number in range(MOST):
-        assert reasons.find("", [float(number)], {}, lambda: "never") == str(number)
+        assert reasons.text("", KeyedCall([], {}, float(number)), lambda: "never") == str(number)
+    unknown = KeyedCall([], {}, None)
+    assert [reasons.text("", unknown, partial(str, each)) for each in (1, 2)] == ["1", "2"]
+
+
+def test_values_are_each_calls_own() -> None:
+    operation = catalog.find("resize", "torch")
+    assert operation is not None
+    picture = np.zeros((8, 9, 3), np.uint8)
+    for number in range(3 * MOST):
+        size = (10.5 + number, 10)
+        assert f"dsize={size[0]}, 10" in operation.why_not((picture, size), {})
+    for height in range(4, 4 + 3 * MOST):
+        wide = np.zeros((height, 9, 3), np.int16)
+        assert f"src=int16 of {height} x 9" in operation.why_not((wide, (3, 3)), {})
+
+
+def test_a_refused_call_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake GPU, whose memory is the host's: only there does OpenCV stand in for kernels."""
+    fake = Limits("a fake", "XPU", frozenset(), frozenset(), lambda _dtype: TypeError()).device()
+    picture, asked = torch.zeros((8, 9, 3), dtype=torch.int16), Counter[str]()
+    monkeypatch.setitem(calling._owners, picture.device, fake)
+    judge = Operation.judged
+
+    def counted(*args: Any) -> Any:
+        asked["all"] += 1
+        return judge(*args)
+
+    monkeypatch.setattr(Operation, "judged", counted)
+    repeats_of["resize"]._known.clear()
+    default_ledger().clear()
+    for _ in range(3):
+        assert cv.resize(picture, (4, 3)).shape == (3, 4, 3)
+    (move,) = default_ledger().moves()
+    assert move.reason == "torch: no kernel for src=int16 of 8 x 9 x 3 channels"
+    assert (default_ledger().total, asked["all"]) == (3, 1)
+    place = torch.zeros((3, 4, 3), dtype=torch.int16)
+    assert cv.resize(picture, (4, 3), place) is place
+    with cv.strict(), pytest.raises(NoKernelError, match="src=int16"):
+        cv.resize(picture, (4, 3))
+    with pytest.raises(cv2.error):
+        cv.resize(picture, (0, 0))
+    default_ledger().clear()
+    repeats_of["resize"]._known.clear()

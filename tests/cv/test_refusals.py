@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,7 @@ def test_the_native_kernel_says_what_it_does_not_take() -> None:
         host_cpu().compute("cv2.resize", PICTURE, (0, 0))
 
 
+TURN = np.array([[0.9, 0.1, 1], [-0.1, 0.9, 2]])
 REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[str, ...]]] = [
     ("GaussianBlur", ((3, 3), np.float32(1)), {}, ("sigmaX", "np.float32")),
     ("GaussianBlur", ((3, 3), 1), {"borderType": 99}, ("borderType=99",)),
@@ -125,6 +127,19 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[str, ...]]] = [
     ("add", (image(2, 2),), {}, ("src2=uint8 of 2 x 2",)),
     ("add", (image(20, 30, 3, seed=1),), {"mask": PICTURE}, ("mask=uint8",)),
     ("resize", ((10.5, 10),), {}, ("dsize=10.5, 10",)),
+    ("resize", (), {}, ("dsize is not given",)),
+    ("norm", (99,), {}, ("no kernel for normType=99",)),
+    ("norm", (12,), {}, ("normType=NORM_RELATIVE | NORM_L2",)),
+    ("applyColorMap", (99,), {}, ("colormap=99",)),
+    ("warpAffine", (TURN, (9, 8)), {"flags": 4}, ("flags=INTER_LANCZOS4",)),
+    ("warpAffine", (TURN, (9, 8)), {"flags": 20}, ("flags=WARP_INVERSE_MAP | INTER_LANCZOS4",)),
+    ("warpPolar", ((9, 8), (4, 4), 5, 268), {}, ("WARP_FILL_OUTLIERS | WARP_POLAR_LOG",)),
+    ("morphologyEx", (cv2.MORPH_HITMISS, None), {}, ("op=MORPH_HITMISS",)),
+    ("GaussianBlur", ((3, 3), 1, None, 1, np.int64(20)), {}, ("BORDER_ISOLATED | BORDER_",)),
+    ("filter2D", (64, np.eye(3)), {}, ("ddepth=CV_8UC3",)),
+    ("normalize", (None, 0, 1, 4), {}, ("no kernel for norm_type=NORM_L2",)),
+    ("add", (image(5, 6),), {}, ("no kernel for src2=uint8 of 5 x 6",)),
+    ("bitwise_not", (), {"mask": image(5, 6, 0)}, ("no kernel for mask=uint8 of 5 x 6",)),
 ]
 
 
@@ -172,6 +187,40 @@ def test_the_reason_is_never_the_bare_sentence(name: str, dtype: str) -> None:
     assert dtype in reason, reason
     assert any(each in reason for each in operation.parameters), reason
     assert GENERIC not in reason
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16"])
+@pytest.mark.parametrize("name", ["absdiff", "addWeighted", "inRange", "norm"])
+def test_arguments_that_have_to_change_together(name: str, dtype: str) -> None:
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    args, _ = calls.call(name)
+    changed, _ = operation.replaced(args, {}, lambda array: array.astype(dtype))
+    named = dict(zip(operation.parameters, args, strict=False))
+    images = [f"{each}={dtype}" for each in operation.images if each in named]
+    reason = operation.why_not(changed, {})
+    assert all(each in reason for each in images), reason
+    assert reason.count("=") == len(images), reason
+
+
+@pytest.mark.parametrize("name", ["bilateralFilter", "matchTemplate", "magnitude", "exp", "log"])
+def test_what_a_promise_is_due_to(name: str) -> None:
+    args, _ = calls.call(name)
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    plan = operation.plan(args, {})
+    if plan is None or plan.promise == "exact":
+        pytest.skip("it is exact")
+    moved, _ = operation.replaced(args, {}, lambda array: torch.from_numpy(array.copy()))
+    for call in (
+        lambda: host_cpu().compute(f"cv2.{name}", *moved),
+        lambda: getattr(cv, name)(*args),
+    ):
+        with pytest.raises(NoKernelError) as caught, cv.using("torch"):
+            call()
+        text = str(caught.value)
+        assert "these arguments" not in text
+        assert re.search(rf"it is only {plan.promise}(, whatever the arguments| for \w+=)", text)
 
 
 @pytest.mark.skipif(IS_OLD, reason="it is left to OpenCV")

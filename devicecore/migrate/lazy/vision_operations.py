@@ -115,8 +115,7 @@ class VisionOperation:
         if plan is None:
             return operation.why_not(args, kwargs)
         if options is not None and not _policy(options).accepts(plan.promise):
-            accepts = _policy(options).accepts
-            reason = operation.why_only(plan.promise, args, kwargs, accepts)
+            reason = operation.why_not(args, kwargs, accepted=_policy(options).accepted)
             return f"no kernel gives {options.accept} values, as the plan wants: {reason}"
         if any(each.ndim == 3 and each.shape[2] == 1 for each in _images(args, kwargs)):
             return "an image has a third axis with one channel, which OpenCV may drop"
