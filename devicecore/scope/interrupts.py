@@ -6,12 +6,14 @@ first line of an ``__exit__``, and between the last line of an ``__enter__`` and
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
 Exit = TypeVar("Exit", bound="Callable[..., Any]")
 
@@ -34,7 +36,8 @@ def always_left(function: Exit) -> Exit:
     """Return an ``__exit__`` that is made up for where it does not run, or not to its end.
 
     A ``with`` statement holds what it looks up as ``__exit__`` from before ``__enter__`` until the
-    block is over, and nobody else does. So when that goes, the block is over.
+    block is over, and nobody else does. So when that goes, the block is over. An `ExitStack` holds
+    what it looks up on the class in the same way.
 
     Args:
         function: The ``__exit__`` of a `Leavable`; or its ``__aexit__``, which leaves at once and
@@ -52,7 +55,7 @@ class _Exit:
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:
-            return self._function
+            return self._of_class(sys._getframe(1), kind)  # noqa: SLF001 - who asks
         block = [self._function, owner, owner.entered_so_far(), None]
         # No method of `block`: its frame, in a traceback, must not hold what the statement holds.
         leave = partial(_leave, block)
@@ -60,8 +63,27 @@ class _Exit:
         watch.block = block
         return leave
 
+    def _of_class(self, caller: FrameType, kind: Any) -> Any:
+        """Return what takes its owner as an argument, watched where *caller* has one at hand.
+
+        `ExitStack.enter_context`, and whoever else spells out a ``with`` statement, looks up what
+        ``type(manager)`` has before it enters *manager*.
+        """
+        owners = {id(each): each for each in caller.f_locals.values() if type(each) is kind}
+        if len(owners) != 1:
+            return self._function
+        (owner,) = owners.values()
+        block = [self._function, owner, owner.entered_so_far(), None]
+        leave = partial(_leave_owner, block)
+        block[_WATCH] = watch = _Watch(leave, _gone)
+        watch.block = block
+        _watches[id(block)] = watch
+        return leave
+
 
 _WATCH = 3
+# An `ExitStack` may end in a cycle of garbage, and such a cycle calls nothing that is part of it.
+_watches: dict[int, _Watch] = {}
 
 
 class _Watch(ref):  # type: ignore[type-arg]
@@ -80,9 +102,39 @@ def _leave(block: list[Any], kind: Any, error: Any, traceback: Any) -> Any:
     return result
 
 
+def _leave_owner(block: list[Any], owner: Any, kind: Any, error: Any, traceback: Any) -> Any:
+    if owner is not block[1]:
+        return block[0](owner, kind, error, traceback)
+    try:
+        result = _leave(block, kind, error, traceback)
+    except BaseException:
+        # The traceback, and a cycle that `ExitStack` makes of it, may hold what is watched long.
+        if block[_WATCH] is not None:
+            _make_up(block)
+        raise
+    finally:
+        _watches.pop(id(block), None)
+    return result
+
+
 def _gone(watch: _Watch) -> None:
     block = getattr(watch, "block", None)
     if block is not None:  # else an interrupt came before there was a block
-        _, owner, entries, _ = block
-        block.clear()
-        owner.leave_after(entries)
+        _make_up(block)
+        _watches.pop(id(block), None)
+
+
+def _make_up(block: list[Any]) -> None:
+    _, owner, entries, _ = block
+    interrupt = None
+    while block[_WATCH] is not None:
+        try:
+            owner.leave_after(entries)
+            block[_WATCH] = None
+        except Exception:  # a framework refused to go back; the scope is left all the same
+            block[_WATCH] = None
+            raise
+        except BaseException as another:  # noqa: BLE001 - raised below, when it is left
+            interrupt = another
+    if interrupt is not None:
+        raise interrupt

@@ -201,7 +201,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         traceback: TracebackType | None,
     ) -> Awaitable[None]:
         """Do what ``with`` does, at once."""
-        device_scope.__exit__(self, kind, error, traceback)
+        self.__exit__(kind, error, traceback)
         return _LEFT
 
     def for_steps(self, goes_on_after: Ends) -> Step:

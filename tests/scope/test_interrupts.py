@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -91,6 +92,43 @@ def captured() -> None:
         pass
 
 
+def stacked() -> None:
+    with ExitStack() as stack:
+        stack.enter_context(SCOPE)
+        stack.enter_context(INNER)
+        stack.enter_context(SCOPE)
+
+
+def taken_from_a_stack() -> None:
+    with ExitStack() as stack:
+        stack.enter_context(SCOPE)
+        rest = stack.pop_all()
+    rest.close()
+
+
+async def asynchronously_stacked() -> None:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(INNER)
+        await stack.enter_async_context(SCOPE)
+
+
+def asynchronous_stack() -> None:
+    drive(asynchronously_stacked())
+
+
+def spelled_out() -> None:
+    """Do what a ``with`` statement is short for, as PEP 343 has it."""
+    scope = SCOPE
+    leave = type(scope).__exit__
+    type(scope).__enter__(scope)
+    try:
+        _ = 1 / 0
+    except ZeroDivisionError as error:
+        leave(scope, type(error), error, error.__traceback__)
+    else:
+        leave(scope, None, None, None)
+
+
 def inside_of_torchs() -> None:
     with torch.device("cpu"), SCOPE:
         pass
@@ -144,12 +182,94 @@ def test_what_was_chosen_before_is_chosen_again() -> None:
         torch.set_default_device(None)
 
 
+@pytest.fixture
+def collected_fast() -> Iterator[None]:
+    """`gc.collect` looks at what comes from now on only."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("collected_fast")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:coroutine:RuntimeWarning"
+)
+@pytest.mark.parametrize(
+    "program",
+    [stacked, taken_from_a_stack, asynchronous_stack, spelled_out],
+    ids=lambda each: each.__name__,
+)
+def test_an_interrupt_at_any_place_of_a_stack(program: Callable[[], None]) -> None:
+    """`ExitStack` looks up ``type(scope).__exit__``, and is interrupted itself."""
+    program()
+    before, number = states(), -1
+    for number in interrupted(program, "devicecore.scope.", "contextlib", every=7):
+        gc.collect()  # it leaves a cycle of the error and its frame
+        assert states() == before, number
+    assert number > 100
+    program()
+    assert states() == before
+
+
+def test_a_stack_that_is_dropped_leaves_its_scopes() -> None:
+    before = states()
+    stack = ExitStack()
+    stack.enter_context(SCOPE)
+    assert states() != before
+    del stack
+    assert states() == before
+    cycle: list[Any] = [ExitStack()]
+    cycle.append(cycle)
+    cycle[0].enter_context(SCOPE)
+    assert states() != before
+    del cycle
+    gc.collect()
+    assert states() == before
+
+
+def test_a_stack_that_is_still_there_at_the_end_says_nothing() -> None:
+    code = (
+        "import torch\nfrom contextlib import ExitStack\nfrom devicecore import device_scope\n"
+        "stack = ExitStack(); stack.enter_context(device_scope('meta'))\n"
+        "stack.enter_context(device_scope('cpu:0'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.usefixtures("collected_fast")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:coroutine:RuntimeWarning"
+)
+@pytest.mark.parametrize("program", [block, nested, stacked], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("again", [1, 2, 3, 5, 8, 13])
+def test_a_second_interrupt_while_the_first_is_made_up_for(
+    program: Callable[[], None], again: int
+) -> None:
+    program()
+    before = states()
+    for number in interrupted(program, "devicecore.scope.", steps="line", again=again):
+        gc.collect()
+        assert states() == before, number
+
+
 def test_a_scope_on_a_stack_is_left_with_the_stack() -> None:
-    """`ExitStack` itself holds what is to be left; an interrupt in there is its own affair."""
     with ExitStack() as stack:
         stack.enter_context(SCOPE)
         assert torch.empty(1).is_meta
     assert not torch.empty(1).is_meta
+
+
+def test_an_exit_of_the_class_leaves_what_it_is_called_with() -> None:
+    scope = SCOPE
+    before = states()
+    leave = type(scope).__exit__
+    with INNER:
+        other = device_scope("cpu:0")
+        other.__enter__()
+        leave(other, None, None, None)
+        assert leave is not type(scope).__exit__
+    assert states() == before
 
 
 def test_asking_for_the_exit_leaves_nothing() -> None:
