@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.cv import batches, catalog, results
+from devicecore.cv.choice_log import is_wanted, say_choice
 from devicecore.cv.gathering import gathered
 from devicecore.cv.host_copies import HostCopies
 from devicecore.cv.image import BATCH_AXES
@@ -19,7 +20,7 @@ from devicecore.ledger import default_ledger
 from devicecore.optional import class_in
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
-from devicecore.scope.chain import innermost, open_around
+from devicecore.scope.chain import OUTSIDE, innermost, open_around
 from devicecore.transfer.torch_leaves import has_modes, without_modes
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ _owners: dict[Any, Device] = {}
 def function(name: str) -> Callable[..., Any]:
     """Return the function of `devicecore.cv` that is called as one of OpenCV's."""
     kernel = native_kernel(name)
-    known = repeats_of[name]
 
     def call(*args: Any, **kwargs: Any) -> Any:
         device, policy = current_device(), current_policy()
+        if is_wanted():  # what is known of calls like this one says nothing any more
+            with without_modes():
+                return _dispatched(name, device, args, kwargs)
         if (
             policy is DEFAULT
             and device.device_type == "CPU"
@@ -51,21 +54,25 @@ def function(name: str) -> Callable[..., Any]:
             return device.compute(kernel, *args, **kwargs)
         if has_modes():
             with without_modes():
-                return found(device, policy, args, kwargs)
-        return found(device, policy, args, kwargs)
-
-    def found(device: Device, policy: Policy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if args and _is_tensor(args[0]):
-            repeat = known.find(policy, device, args, kwargs)
-            if isinstance(repeat, Repeat):
-                return repeat.compute(args)
-            if repeat is not None and not policy.is_strict:
-                return _answered(name, repeat.device.name, repeat.reason, args, kwargs)
-        return _dispatched(name, device, args, kwargs)
+                return _repeated(name, device, policy, args, kwargs)
+        return _repeated(name, device, policy, args, kwargs)
 
     wrapped = functools.wraps(original(name))(call)
     wrapped.__module__ = "devicecore.cv"
     return wrapped
+
+
+def _repeated(
+    name: str, device: Device, policy: Policy, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Compute a call as one like it was, if there was one."""
+    if args and _is_tensor(args[0]):
+        repeat = repeats_of[name].find(policy, device, args, kwargs)
+        if isinstance(repeat, Repeat):
+            return repeat.compute(args)
+        if repeat is not None and not policy.is_strict:
+            return _answered(name, repeat.device.name, repeat.reason, args, kwargs)
+    return _dispatched(name, device, args, kwargs)
 
 
 def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -76,6 +83,9 @@ def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[s
     policy = current_policy()
     on_host = policy.label == "native" or (policy.label is None and device.device_type == "CPU")
     compute = _native if on_host else functools.partial(_computed, device, policy)
+    if on_host and is_wanted():
+        what = f"OpenCV itself, as {_why_native(policy, one)}"
+        say_choice(name, device.name, args, kwargs, what, {})
     if not batches.is_batch(name, given):
         return compute(name, args, kwargs)
     if not on_host and hasattr(given, "ndim"):
@@ -84,6 +94,16 @@ def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[s
     if on_host:
         return batches.joined([compute(name, *each) for each in found], given)
     return _by_size(name, compute, found)
+
+
+def _why_native(policy: Policy, one: Any) -> str:
+    if policy.label == "native":
+        return "the label 'native' is asked for"
+    if _is_tensor(one):
+        return "the tensor is on the CPU"
+    if innermost.get() is OUTSIDE:
+        return "no device_scope names another device than the CPU"
+    return "the device_scope is of the CPU"
 
 
 def _first_image(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from devicecore.cv import catalog
+from devicecore.cv.choice_log import is_wanted, say_choice
 from devicecore.cv.quarantine import why_untrusted
 from devicecore.errors import RefusedCallError
 
@@ -61,9 +62,14 @@ def choose(
         ):
             refused[label] = reason
         else:
+            if is_wanted():
+                what = f"the {label} kernel, {plan.promise}"
+                say_choice(name, device.name, args, kwargs, what, refused)
             return Choice(operation, plan)
     if not refused:
         refused[policy.label or "torch"] = f"there is none for {device.device_type}"
+    if is_wanted():
+        say_choice(name, device.name, args, kwargs, "no kernel takes it", refused)
     op = f"cv2.{name}"
     raise RefusedCallError(op, device.name, refused)
 

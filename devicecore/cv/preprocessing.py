@@ -11,6 +11,7 @@ import torch
 
 from devicecore.cv import batches, catalog
 from devicecore.cv.calling import device_for, function
+from devicecore.cv.choice_log import is_wanted, say
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.policy import current_policy, using
 from devicecore.cv.quarantine import quarantine_reason
@@ -135,25 +136,31 @@ def fused_input(device: Device, images: Any, recipe: Recipe) -> torch.Tensor | N
         recipe: What is done with each.
     """
     there = torch.device(device.torch_device or "cpu")
-    if not _is_fused(device, there, recipe):
+    reason = _why_not_fused(device, there, recipe)
+    if is_wanted():
+        what = "one function after the other" if reason else "the triton kernels for all of it"
+        say("cv.preprocess", device.name, what, {"triton": reason} if reason else {})
+    if reason:
         return None
     from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
 
     return fused.run(images, recipe, there)
 
 
-def _is_fused(device: Device, there: torch.device, recipe: Recipe) -> bool:
-    """Return whether there are kernels for all of it in one, which are right on this device."""
+def _why_not_fused(device: Device, there: torch.device, recipe: Recipe) -> str:
+    """Return why no kernels that are right on this device do all of it in one, or nothing."""
     label = current_policy().label
-    if device.device_type not in catalog.TRITON_TYPES or label not in {None, "triton"}:
-        return False
+    if device.device_type not in catalog.TRITON_TYPES:
+        return f"there is none for {device.device_type}"
+    if label not in {None, "triton"}:
+        return f"kernels labelled {label!r} are asked for"
     if not _has_triton():
-        return False
+        return "Triton is not installed"
     from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
 
     if not fused.fits(recipe):
-        return False
-    return not quarantine_reason("cv.preprocess[triton]", device, partial(_tested, there))
+        return "they are not for such a recipe"
+    return quarantine_reason("cv.preprocess[triton]", device, partial(_tested, there))
 
 
 @cache

@@ -72,8 +72,8 @@ class Reasons:
             call: One of them.
             search: Finds them.
         """
-        named = ((name, _likeness(value)) for name, value in call.named.items())
-        alike = (about, *map(_likeness, call.positional), *named)
+        named = ((name, likeness(value)) for name, value in call.named.items())
+        alike = (about, *map(likeness, call.positional), *named)
         known = self._causes.get(alike, ())
         if len(known) >= _MOST_FOUND:
             return known[-1]
@@ -84,7 +84,7 @@ class Reasons:
         return found
 
 
-def _likeness(value: Any) -> Any:
+def likeness(value: Any) -> Any:
     """Return what matters of an argument: its type and, of flags and other integers, the value."""
     own = type(value)
     if isinstance(value, Image):
@@ -96,5 +96,5 @@ def _likeness(value: Any) -> Any:
     if own in {int, bool, str}:
         return own, value
     if own in {tuple, list}:
-        return own, *(_likeness(each) if isinstance(each, Image) else type(each) for each in value)
+        return own, *(likeness(each) if isinstance(each, Image) else type(each) for each in value)
     return own

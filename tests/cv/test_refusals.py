@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,6 +20,9 @@ from devicecore.errors import NoKernelError, RefusedCallError  # noqa: E402 - li
 from devicecore.runtime import host_cpu  # noqa: E402 - like the others
 from tests.cv import calls  # noqa: E402 - it imports torch
 from tests.cv.differential import IS_OLD, image  # noqa: E402 - it imports torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 GENERIC = "does not support these arguments"
 PICTURE = image(20, 30)
@@ -212,12 +215,13 @@ def test_what_a_promise_is_due_to(name: str) -> None:
     if plan is None or plan.promise == "exact":
         pytest.skip("it is exact")
     moved, _ = operation.replaced(args, {}, lambda array: torch.from_numpy(array.copy()))
-    for call in (
+    attempts: list[Callable[[], object]] = [
         lambda: host_cpu().compute(f"cv2.{name}", *moved),
         lambda: getattr(cv, name)(*args),
-    ):
+    ]
+    for attempt in attempts:
         with pytest.raises(NoKernelError) as caught, cv.using("torch"):
-            call()
+            attempt()
         text = str(caught.value)
         assert "these arguments" not in text
         assert re.search(rf"it is only {plan.promise}(, whatever the arguments| for \w+=)", text)
