@@ -1,53 +1,109 @@
 """Children that were started while file descriptor 2 went to a file: what they say is passed on.
 
-They inherited the file, and would write to it for as long as they live.
+They inherited the file, and write to it for as long as they live.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import BinaryIO
 
 _EVERY_S = 0.1
+_CHUNK = 1 << 16
 
 
-def pass_on(file: BinaryIO, stderr: int) -> None:
-    """Write to *stderr* what children still write to *file*, then close both.
+def ended_children() -> Any:
+    """Return what changes when a child of this process ends; None where nothing tells."""
+    try:
+        import resource  # late: Windows has none
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_CHILDREN)
+
+
+def pass_on(
+    file: BinaryIO, start: int, stderr: int, ended: Any, is_ours: Callable[[bytes], bool]
+) -> None:
+    """Write to *stderr* what children have written to *file*, or still will, then close both.
+
+    Nothing tells who wrote a line. So all that cannot be ours is passed on, if there was a child.
 
     Args:
         file: What stderr was, opened to read and write.
+        start: Where in it to begin.
         stderr: A descriptor of the real one; this function owns it from now on.
+        ended: What `ended_children` returned before stderr was *file*.
+        is_ours: Whether a line is one that was collected, and that nobody else has to see.
     """
-    if not _has_children() or not _is_held(file):
-        os.close(stderr)
-        file.close()
+    follower = _Follower(file, start, stderr)
+    if not _has_children() and ended is not None and ended == ended_children():
+        follower.close()
         return
-    start = os.fstat(file.fileno()).st_size
-    follow = threading.Thread(
-        target=_follow, args=(file, start, stderr), name="devicecore-stderr", daemon=True
-    )
-    follow.start()
+    follower.copy(is_ours)
+    if not _is_held(file):
+        follower.copy()  # what the last one wrote while we asked
+        follower.close()
+        return
+    threading.Thread(target=follower.run, name="devicecore-stderr", daemon=True).start()
 
 
-def _follow(file: BinaryIO, start: int, stderr: int) -> None:
-    stop = threading.Event()
-    held = True
-    with suppress(OSError):
+class _Follower:
+    """Copies what is written to a file to a descriptor, until nobody writes any more."""
+
+    def __init__(self, file: BinaryIO, start: int, stderr: int) -> None:
+        self._file = file
+        self._start = start
+        self._stderr = stderr
+        self._lock = threading.Lock()
+
+    def copy(self, is_left_out: Callable[[bytes], bool] | None = None) -> None:
+        """Copy what is there, but for lines that are left out."""
+        with self._lock, suppress(OSError):
+            while not self._file.closed:
+                chunk = os.pread(self._file.fileno(), _CHUNK, self._start)
+                if is_left_out and len(chunk) == _CHUNK and b"\n" in chunk:
+                    chunk = chunk[: chunk.rindex(b"\n") + 1]  # whole lines
+                if not chunk:
+                    return
+                self._start += len(chunk)
+                if is_left_out:
+                    lines = chunk.splitlines(keepends=True)
+                    chunk = b"".join(line for line in lines if not is_left_out(line))
+                while chunk:
+                    chunk = chunk[os.write(self._stderr, chunk) :]
+
+    def run(self) -> None:
+        """Copy until no other process holds the file, or this one ends."""
+        owner = os.getpid()
+
+        def at_exit() -> None:
+            if os.getpid() == owner:  # a forked child has this too
+                self.copy()
+
+        atexit.register(at_exit)
+        stop = threading.Event()
+        held = True
         while held:
             stop.wait(_EVERY_S)
-            held = _is_held(file)  # asked first: what is written last is read below
-            while chunk := os.pread(file.fileno(), 1 << 16, start):
-                start += len(chunk)
-                os.write(stderr, chunk)
-    os.close(stderr)
-    file.close()
+            held = _is_held(self._file)  # asked first: what is written last is copied below
+            self.copy()
+        atexit.unregister(at_exit)
+        self.close()
+
+    def close(self) -> None:
+        """Close both."""
+        with self._lock:
+            os.close(self._stderr)
+            self._file.close()
 
 
 def _has_children() -> bool:

@@ -18,13 +18,15 @@ from attrs import define, field
 
 from devicecore.fork import rearm_after_fork
 from devicecore.optional import require
-from devicecore.ort.inherited_stderr import pass_on
+from devicecore.ort.inherited_stderr import ended_children, pass_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-_DECORATION = re.compile(r"^(\x1b\[[\d;]*m)?\S+ \S+ \[[VIWEF]:onnxruntime:[^\]]*\] |\x1b\[[\d;]*m")
+_BEGINNING = r"^(\x1b\[[\d;]*m)?\S+ \S+ \[[VIWEF]:onnxruntime:[^\]]*\] "
+_DECORATION = re.compile(rf"{_BEGINNING}|\x1b\[[\d;]*m")
+_OURS = re.compile(_BEGINNING.encode())
 _WARNING = 2  # ONNX Runtime's number; lower ones are for its developers
 
 
@@ -38,7 +40,8 @@ def captured_log(*, native: bool = False) -> Iterator[list[str]]:
 
     Args:
         native: Also collect whatever else the process writes to file descriptor 2, since drivers
-            know no logger. That takes other threads' output with it, so only for a moment.
+            know no logger. That takes other threads' output with it, so only for a moment. Where
+            the process has children, what may be theirs goes to stderr too, when the block ends.
 
     Raises:
         MissingDependencyError: ONNX Runtime is not installed.
@@ -105,6 +108,8 @@ class _Descriptor:
     lock: threading.Lock = field(factory=threading.Lock)
     saved: int = -1
     file: BinaryIO | None = None
+    start: int = 0
+    ended: Any = None
 
     @contextmanager
     def collect(self, lines: list[str]) -> Iterator[None]:
@@ -130,7 +135,9 @@ class _Descriptor:
                 if file is None:
                     return None, 0
                 _flush()
+                self.ended = ended_children()
                 self.saved = os.dup(2)
+                self.start = os.fstat(file.fileno()).st_size
                 self.file = file
                 os.dup2(file.fileno(), 2)
             self.users += 1
@@ -139,11 +146,14 @@ class _Descriptor:
     def _end(self) -> None:
         with self.lock:
             self.users = max(0, self.users - 1)  # a fork in between has set it to 0
-            if self.users == 0 and self.file is not None:
-                _flush()
-                os.dup2(self.saved, 2)
-                pass_on(self.file, self.saved)
-                self.file = None
+            file = self.file
+            if self.users > 0 or file is None:
+                return
+            _flush()
+            os.dup2(self.saved, 2)
+            self.file = None
+            start, saved, ended = self.start, self.saved, self.ended
+        pass_on(file, start, saved, ended, _is_ours)
 
     @contextmanager
     def let_through(self) -> Iterator[None]:
@@ -205,6 +215,10 @@ def _flush() -> None:
 def _plain(line: str) -> str:
     """Return *line* of ONNX Runtime's log without its colours, time and source file."""
     return _DECORATION.sub("", line).strip()
+
+
+def _is_ours(line: bytes) -> bool:
+    return _OURS.match(line) is not None
 
 
 _CALLBACK = _Callback()

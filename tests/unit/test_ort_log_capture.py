@@ -228,3 +228,70 @@ def test_a_child_started_meanwhile_keeps_its_stderr(start: str, tmp_path: Path) 
         timeout=100,
     )
     assert done.stderr.count("the child speaks") == 1
+
+
+EARLY = """
+import os, subprocess, sys, threading
+from devicecore.ort.log_capture import captured_log
+say = "import os, sys; [os.write(2, word.encode()) for word in sys.argv[1:]]; sys.stdin.read()"
+ours = b"2026-01-01 00:00:00.0 [W:onnxruntime:Default, a.cc:1 F] only ours\\n"
+lines = []
+def child(*words, wait):
+    process = subprocess.Popen([sys.executable, "-c", say, *words], stdin=subprocess.PIPE)
+    process.stdin.close()
+    if wait:
+        process.wait()
+    return process
+with captured_log(native=True) as lines:
+    os.write(2, ours)
+    if sys.argv[1] == "ended":
+        child("one\\n", "two\\n", wait=True)
+    elif sys.argv[1] == "thread":
+        thread = threading.Thread(target=child, args=("one\\n", "two\\n"), kwargs={"wait": True})
+        thread.start()
+        thread.join()
+    elif sys.argv[1] == "inner":
+        with captured_log(native=True):
+            child("one\\n", wait=True)
+        child("two\\n", wait=True)
+    elif sys.argv[1] == "half a line":
+        child("one\\ntw", wait=True)
+        child("o\\n", wait=True)
+    elif sys.argv[1] == "shell":
+        subprocess.run("(sleep 0.3; echo two >&2) & echo one >&2", shell=True)
+    elif sys.argv[1] == "much":
+        child("x" * 99_999 + "\\n", "one\\n", "two\\n", wait=True)
+    elif sys.argv[1] == "outlives":
+        late = child("one\\n", wait=False)
+    os.write(2, ours)
+assert sum("only ours" in line for line in lines) == 2, lines
+if sys.argv[1] == "outlives":
+    late.wait()
+    subprocess.run([sys.executable, "-c", say, "two\\n"], stdin=subprocess.DEVNULL)
+if sys.argv[1] == "shell":
+    import time
+    time.sleep(1)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs are those of Unix")
+@pytest.mark.parametrize(
+    "when", ["ended", "thread", "inner", "half a line", "much", "shell", "outlives"]
+)
+def test_what_a_child_says_before_the_end_is_passed_on(when: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(EARLY)
+    done = subprocess.run(
+        [sys.executable, script, when],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    words = done.stderr.splitlines()
+    if when == "much":
+        assert words.pop(0) == "x" * 99_999
+    if when == "outlives":
+        words.sort()  # one of them is passed on, the other one had stderr itself
+    assert (words, done.returncode) == (["one", "two"], 0)
