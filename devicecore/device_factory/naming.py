@@ -20,7 +20,7 @@ def types_meant(registry: FactoryRegistry, word: str) -> tuple[str, ...]:
         InvalidDeviceNameError: It is no word for a type.
     """
     known = registry.known_types
-    if word in known:
+    if word in tuple(known):  # a tuple, since the word may be anything, hashable or not
         return (word,)
     named = type_named(word, known)
     if named in known or not is_class(named):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from devicecore.device_factory.refusals import refusals
 from devicecore.errors import UnknownDeviceError
+from devicecore.liveness.causes import causes
 from devicecore.names import DEVICE_CLASSES, DeviceName
 
 if TYPE_CHECKING:
@@ -73,7 +75,8 @@ def why_missing(name: DeviceName, devices: Sequence[Device], registry: FactoryRe
     if name.device_type is None or matching(DeviceName(device_type=name.device_type), devices):
         return ""
     if is_class(name.device_type, devices):
-        return f"no device here is a {name.device_type}"
+        reasons = causes(refusals(registry, name.device_type, deep=False))
+        return f"no device here is a {name.device_type}" + (f": {reasons}" if reasons else "")
     try:
         candidates = registry.explain(name.device_type)
     except UnknownDeviceError as error:

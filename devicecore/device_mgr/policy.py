@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from attrs import frozen
 
+from devicecore.errors import InvalidDeviceNameError
+from devicecore.names import DeviceName
+
 _FORMS = "a policy is 'auto', 'prefer:<names>' or 'require:<name>'"
 
 
@@ -24,7 +27,6 @@ class Policy:
     names: tuple[str, ...] = ()
 
 
-@lru_cache(maxsize=1024)
 def parse_policy(text: Any) -> Policy:
     """Return the policy that *text* writes: ``auto``, ``prefer:cuda:1,cpu`` or ``require:cuda``.
 
@@ -35,6 +37,11 @@ def parse_policy(text: Any) -> Policy:
     if not isinstance(text, str):
         msg = f"{text!r} is no policy; {_FORMS}"
         raise ValueError(msg)  # noqa: TRY004 - a policy that is none is a wrong value, str or not
+    return _parsed(text)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Policy:
     kind, _, listed = text.strip().partition(":")
     kind = kind.strip().casefold()
     if kind == "auto" and not listed:
@@ -44,5 +51,13 @@ def parse_policy(text: Any) -> Policy:
         return Policy("prefer", names)
     if kind == "require" and len(names) == 1:
         return Policy("require", names)
-    msg = f"{text!r} is no policy; {_FORMS}"
+    hint = f"; did you mean 'require:{text.strip()}'?" if _is_name(text.strip()) else ""
+    msg = f"{text!r} is no policy; {_FORMS}{hint}"
     raise ValueError(msg)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return DeviceName.parse(text).device_type is not None
+    except InvalidDeviceNameError:
+        return False

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import InvalidDeviceNameError
+from devicecore.names.foreign_words import foreign_word
 from devicecore.names.types import FIXED_TYPES, canonical_type, known_type
 from devicecore.names.words import near_types, why_unknown
 
@@ -28,6 +29,16 @@ _CANONICAL = re.compile(
     r"(?:/device:([A-Za-z][A-Za-z0-9_]*):(?:\*|([0-9]{1,9})))?"
 )
 _LOCAL = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::(\*|[0-9]+))?")
+# How OpenVINO, TensorFlow, JAX, Paddle, CuPy, torch and people who add a description write names.
+_OF_OTHERS = (
+    (re.compile(r"^(\w+)\.(\d+)$"), r"\1:\2"),
+    (re.compile(r"^/?(?:physical|logical)_device:"), "/device:"),
+    (re.compile(r"^(?:TFRT_)?([A-Za-z]+)_(\d+)$", re.IGNORECASE), r"\1:\2"),
+    (re.compile(r"^Place\((\w+(?::\d+)?)\)$"), r"\1"),
+    (re.compile(r"^<?(CUDA) ?Device[ (](?:id=)?(\d+)\)?>?$", re.IGNORECASE), r"\1:\2"),
+    (re.compile(r"^device\(type='(\w+)'(?:, index=(\d+))?\)$"), r"\1:\2"),
+    (re.compile(r"^(\w+:\d+)[^\w:].*$"), r"\1"),
+)
 _KEYS = ("job", "replica", "task", "device")
 
 
@@ -155,6 +166,9 @@ def _why_no_part(text: str, position: int) -> str:
 def _why_no_local(text: str) -> str:
     if any(character.isspace() for character in text):
         return "it has a blank"
+    word = text.partition(":")[0]
+    if ":" in text and (reason := foreign_word(word)) and not known_type(word):
+        return reason
     return "it is neither a type with an index nor a full name that starts with a slash"
 
 
@@ -178,6 +192,9 @@ def _names_something(candidate: str) -> bool:
 def _near(text: str) -> Iterator[str]:
     squeezed = "".join(text.split()).rstrip("/")
     yield squeezed
+    for pattern, replacement in _OF_OTHERS:
+        if pattern.search(text):
+            yield pattern.sub(replacement, text)
     yield "/" + squeezed.lstrip("/")
     yield re.sub(r"/[A-Za-z]+:", lambda key: key[0].lower(), squeezed)
     word, _, index = squeezed.lstrip("/").partition(":")

@@ -48,7 +48,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **{provider.casefold(): found for provider, found in PROVIDER_TYPES.items()},
         **{
-            provider.casefold()[: -len(PROVIDER_SUFFIX)]: found
+            provider.casefold().removesuffix(PROVIDER_SUFFIX): found
             for provider, found in PROVIDER_TYPES.items()
         },
         "directml": "DML",

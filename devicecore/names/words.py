@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from devicecore.names.foreign_words import foreign_word
 from devicecore.names.types import (
     ALIASES,
     DEVICE_TYPES,
@@ -19,6 +20,8 @@ from devicecore.names.types import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_NEAR = 0.7  # so that no word of three letters is near another, as TPU and XPU are
 
 VENDOR_TYPES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -33,6 +36,10 @@ VENDOR_TYPES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "metal": ("MPS",),
         "oneapi": ("XPU",),
         "snapdragon": ("QNN",),
+        "ane": ("COREML",),
+        "vulkan": ("WEBGPU",),
+        "d3d12": ("WEBGPU", "DML"),
+        "opencl": ("OPENVINO",),
     }
 )
 """Folded words for makers and their products, each with the types for their hardware."""
@@ -61,7 +68,7 @@ def why_unknown(word: str) -> str:
         return f"devicecore knows {TYPES_TO_COME[known]}, but has no factory for it"
     if word.casefold().endswith(PROVIDER_SUFFIX):
         return f"{word!r} is no known provider; there are {', '.join(PROVIDER_TYPES)}"
-    return ""
+    return foreign_word(word)
 
 
 def near_types(word: str, types: Iterable[str] = ()) -> tuple[str, ...]:
@@ -87,7 +94,9 @@ def near_types(word: str, types: Iterable[str] = ()) -> tuple[str, ...]:
     }
     if folded in VENDOR_TYPES:
         return VENDOR_TYPES[folded]
-    near = get_close_matches(folded, sorted(words), n=1)
+    if foreign_word(folded):
+        return ()
+    near = get_close_matches(folded, sorted(words), n=1, cutoff=_NEAR)
     return words[near[0]] if near else ()
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from devicecore.errors import without_pip
+from devicecore.liveness.causes import is_of_another_system, joined
+from devicecore.liveness.causes import lacking as lacking_hardware
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from devicecore.resolution.full import Rejected, Resolution
 
-_OTHER_SYSTEM = re.compile(r"exists on .+ only$")
-_NO_HARDWARE = re.compile(r"there is (no .+?)(?: here)?$")
 FIX_INTRODUCTION = " To change that: "
 _NOT_INSTALLED = "something that it needs is not part of this program"
 
@@ -28,35 +27,20 @@ def explanation(found: Resolution) -> str:
 
 
 def _causes(rejected: Iterable[Rejected]) -> list[str]:
-    here = [each for each in rejected if not _is_of_another_system(each)]
-    lacking = dict.fromkeys(what for each in here if (what := _lacking(each)))
+    here = [each for each in rejected if not is_of_another_system(each)]
+    lacking = dict.fromkeys(what for each in here if (what := lacking_hardware(each)))
     causes: dict[str, list[Rejected]] = {}
     for each in here:
-        if not _lacking(each):
+        if not lacking_hardware(each):
             causes.setdefault(without_pip(each.reason) or _NOT_INSTALLED, []).append(each)
     lines = [_cause(reason, affected) for reason, affected in causes.items()]
     if lacking:
-        lines.append(f"Nothing better is here: there is {_joined(lacking, 'and')}.")
+        lines.append(f"Nothing better is here: there is {joined(lacking, 'and')}.")
     return lines
 
 
 def _cause(reason: str, affected: Iterable[Rejected]) -> str:
     names = dict.fromkeys(each.name for each in affected)
     fixes = dict.fromkeys(fix for each in affected if (fix := without_pip(each.fix)))
-    line = f"Not {_joined(names, 'or')}: {reason}."
+    line = f"Not {joined(names, 'or')}: {reason}."
     return f"{line}{FIX_INTRODUCTION}{'; or '.join(fixes)}" if fixes else line
-
-
-def _is_of_another_system(each: Rejected) -> bool:
-    return each.state == "absent" and _OTHER_SYSTEM.search(each.reason) is not None
-
-
-def _lacking(each: Rejected) -> str:
-    """Return the hardware that is not here, such as ``no NVIDIA GPU``, where that is all."""
-    match = _NO_HARDWARE.match(each.reason)
-    return match[1] if match and each.state == "absent" and not each.fix else ""
-
-
-def _joined(words: Iterable[str], last: str) -> str:
-    *first, end = words
-    return f"{', '.join(first)} {last} {end}" if first else end

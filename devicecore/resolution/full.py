@@ -8,8 +8,10 @@ from attrs import frozen
 
 from devicecore.debug_log import debug, listed
 from devicecore.device import Device
+from devicecore.device_factory.refusals import refusals
 from devicecore.device_mgr.policy import parse_policy
 from devicecore.errors import NotLiveError, UnknownDeviceError
+from devicecore.liveness.causes import causes
 from devicecore.names import DEVICE_CLASSES, DeviceName, checked_framework
 from devicecore.resolution.explanation import explanation
 from devicecore.runtime import default_runtime
@@ -139,8 +141,8 @@ def _best_of_class(source: Runtime, name: DeviceName, framework: str | None) -> 
     try:
         device = source.device(name, framework)
     except UnknownDeviceError:
-        rejected = _rejections(source, framework, str(name.device_type))
-        reasons = "; ".join(f"{each.name}: {each.reason}" for each in rejected)
+        kind = str(name.device_type)
+        reasons = causes(refusals(source.registry, kind, framework, deep=True))
         what = f"a device of class {name.device_type}"
         raise NotLiveError(what, "absent", reasons) from None
     return Resolution(device, f"the best {name.device_type} that is live")
@@ -170,7 +172,7 @@ def _first_live(
         else:
             return Resolution(device, why, tuple(rejected))
     what = f"a device for {framework}" if framework else "a device"
-    reasons = "; ".join(f"{each.name}: {each.reason}" for each in rejected)
+    reasons = causes(rejected)
     raise NotLiveError(what, "absent", reasons, next((e.fix for e in rejected if e.fix), ""))
 
 
@@ -185,24 +187,3 @@ def _check_unnamed(source: Runtime, device_type: str, framework: str | None) -> 
     if not any(answer.is_live for answer in answers):
         first = answers[0]
         raise NotLiveError(device_type, first.state, first.reason, first.fix)
-
-
-def _rejections(source: Runtime, framework: str | None, device_class: str) -> list[Rejected]:
-    rejected = []
-    live = {
-        entry.device_type
-        for entry in source.registry.factories()
-        if source.registry.liveness_of(entry, framework).is_live
-    }
-    for entry in source.registry.factories():
-        if entry.device_type in DEVICE_CLASSES or entry.after_class is not None:
-            continue  # the host, which is of no other class
-        liveness = source.registry.liveness_of(entry, framework)
-        if liveness.is_live:
-            reason = f"it has no device of class {device_class} here"
-            rejected.append(Rejected(entry.device_type, "absent", reason))
-        elif entry.device_type not in live:  # else another factory of the type told
-            rejected.append(
-                Rejected(entry.device_type, liveness.state, liveness.reason, liveness.fix)
-            )
-    return rejected

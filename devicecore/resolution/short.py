@@ -81,8 +81,13 @@ def resolve_device(
 
     Raises:
         NotLiveError: With *strict*, a device that is no CPU is wanted and none is live.
+        TypeError: *use_gpu* is a text, which would count as true whatever it says.
         ValueError: *backend* is neither of the two.
     """
+    wanted: Any = use_gpu
+    if isinstance(wanted, str):
+        msg = f"use_gpu is {use_gpu!r}; it is True or False, and resolve({use_gpu!r}) takes a name"
+        raise TypeError(msg)
     source = runtime or default_runtime()
     asked = _checked(backend)
     if not use_gpu:
