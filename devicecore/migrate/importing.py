@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from importlib.machinery import NamespaceLoader, PathFinder
+from importlib.machinery import (
+    BuiltinImporter,
+    ExtensionFileLoader,
+    FrozenImporter,
+    NamespaceLoader,
+    PathFinder,
+)
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.fork import rearm_after_fork
@@ -17,11 +23,18 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+EVERY: Final = ""
+"""The name of a `Watch` of all modules, but for ours and those written in C."""
+
+_OURS: Final = ("devicecore", "devicecore_factories")
+_OF_C: Final = (BuiltinImporter, FrozenImporter, ExtensionFileLoader)
+
+
 class Watch:
     """What `when_imported` returns: one module's name, and who wants to know of it.
 
     Attributes:
-        name: The module's name.
+        name: The module's name, or `EVERY`.
     """
 
     __slots__ = ("_callback", "_told", "name")
@@ -46,7 +59,8 @@ class Watch:
             self._callback(module)
         except Exception as error:  # noqa: BLE001 - whatever it is, the import is not to blame
             warnings.warn(
-                f"what was to follow the import of {self.name} failed: {error!r}",
+                f"what was to follow the import of {self.name or module.__name__} failed: "
+                f"{type(error).__name__}: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -150,7 +164,7 @@ class _Hook:
         """Tell those who wait for *name*."""
         module = sys.modules.get(name, module)  # it may have put something else into its place
         with self._lock:
-            watches = tuple(self._watches.get(name, ()))
+            watches = (*self._watches.get(name, ()), *self._watches.get(EVERY, ()))
         for watch in watches:
             watch.tell(module)
 
@@ -165,16 +179,20 @@ class _Hook:
                 watch.tell_if_imported()
         # Others do as we do, and would ask us again while we ask them.
         finding = self._here.names
-        if name not in self._watches or name in finding:
+        is_watched = name in self._watches
+        if not (is_watched or self._is_one_of_every(name)) or name in finding:
             return None
         finding.add(name)
         try:
             spec = self._found_by_others(name, path, target)
         finally:
             finding.discard(name)
-        if spec is not None:
+        if spec is not None and (is_watched or _may_have_classes(spec.loader)):
             _follow(spec)
         return spec
+
+    def _is_one_of_every(self, name: str) -> bool:
+        return EVERY in self._watches and name.partition(".")[0] not in _OURS
 
     def _found_by_others(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None
@@ -224,6 +242,11 @@ class _Follower:
         if name == "loader":  # not there yet, in a copy that is being made
             raise AttributeError(name)
         return getattr(self.loader, name)
+
+
+def _may_have_classes(loader: Any) -> bool:
+    is_of_c = loader in _OF_C or isinstance(loader, _OF_C)
+    return not (loader is None or is_of_c)
 
 
 def _follow(spec: ModuleSpec) -> None:

@@ -14,7 +14,7 @@ from devicecore.migrate.importing import Watch
 from devicecore.migrate.scanning import holders_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
 
     from devicecore.migrate.chains import Link
@@ -102,12 +102,17 @@ class PatchInjector(UsedInBlocks):
         Raises:
             AttributeError, TypeError: See `apply_all`; if the others are patched already.
         """
-        patch = _Patch(owner, name, make_wrapper)
+        self.add_all([(owner, name, make_wrapper)])
+
+    def add_all(self, patches: Iterable[tuple[Any, str, Callable[[Link], Any]]]) -> None:
+        """Add several functions; see `add`. All that is loaded is looked at once for them."""
+        new = [_Patch(*patch) for patch in patches]
         with CHAINS.lock:
             if self.is_applied:
-                CHAINS.put_on([patch], self._links)
-                self._watch(patch)
-            self._patches.append(patch)
+                CHAINS.put_on(new, self._links)
+                for patch in new:
+                    self._watch(patch)
+            self._patches += new
 
     def apply_all(self) -> None:
         """Patch all functions or, on an error, none. Applied twice is to be restored twice.

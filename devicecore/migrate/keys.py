@@ -12,6 +12,7 @@ from unicodedata import normalize
 from attrs import frozen
 
 from devicecore.errors import PlanError, shorten
+from devicecore.migrate.package_names import package_called
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -143,8 +144,15 @@ def _fault_of_segment(segment: str) -> tuple[str, str]:
         return reason, "name the function around it"
     if all(name.isidentifier() for name in segment.replace(":", ".", 1).split(".")):
         return "", ""
-    reason = f"{shown} names nothing in Python"
-    return reason, "a segment is a name, a dotted name, module:qualname, * or **"
+    return f"{shown} names nothing in Python", _instead_of(segment)
+
+
+def _instead_of(segment: str) -> str:
+    module = segment.rstrip(".:")
+    if module == segment or not all(name.isidentifier() for name in module.split(".")):
+        return "a segment is a name, a dotted name, module:qualname, * or **"
+    module = package_called(module) or module
+    return f"{module}.* stands for the functions of a module, {module}.name for one"
 
 
 def _module_of(segment: str) -> str:

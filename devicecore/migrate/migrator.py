@@ -16,7 +16,7 @@ from devicecore.migrate.blocks import UsedInBlocks, during_calls
 from devicecore.migrate.dispatched import Dispatched
 from devicecore.migrate.guard import Guard
 from devicecore.migrate.homes import at_home, function_of
-from devicecore.migrate.importing import Watch
+from devicecore.migrate.importing import EVERY, Watch
 from devicecore.migrate.injector import PatchInjector
 from devicecore.migrate.judging import keeps
 from devicecore.migrate.kernel_context import InsideKernels
@@ -27,6 +27,7 @@ from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.report import Report, Tally, merged
 from devicecore.migrate.scanning import imported, namespace_of
 from devicecore.migrate.site import Care, Site
+from devicecore.migrate.spots import is_class_of
 from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from devicecore.migrate.strategy import Strategy
     from devicecore.migrate.targets import Located, Pending, Resolved
     from devicecore.migrate.tracker import Node
+
+    _Patch = tuple[Any, str, Callable[..., Any]]
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
@@ -115,7 +118,7 @@ class PipelineMigrator(UsedInBlocks):
         self._sites: dict[tuple[str, Key], Site | None] = {}
         entries = [(str(e.key), e.device, e.options) for e in self.plan.entries]
         self._workers = WorkerTallies(repr(entries), self._counted_here)
-        self._missing: tuple[Pending, ...] | None = None  # before it was ever active
+        self._found: Resolved | None = None  # before it was ever active
         self.after_fork()
         rearm_after_fork(self)
 
@@ -160,7 +163,7 @@ class PipelineMigrator(UsedInBlocks):
                     else:
                         _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
             if is_first:
-                self._warn_of(self._missing or ())
+                self._warn_of(self._found.missing if self._found else ())
         except BaseException:  # an interrupt, too, leaves nothing half done
             self._end(user)
             raise
@@ -218,7 +221,7 @@ class PipelineMigrator(UsedInBlocks):
         told = self._workers.received()[0]
         keys = {key for _, key in list(self._sites)}
         keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
-        return [] if self._missing is None else unmatched(self.plan, keys, self._missing)
+        return [] if self._found is None else unmatched(self.plan, keys, self._found.missing)
 
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)
@@ -226,44 +229,54 @@ class PipelineMigrator(UsedInBlocks):
     def _patch_all(self) -> None:
         # What was there when it was last active may have been imported anew since.
         self._injector, self._consumers, self._patched = PatchInjector(), PatchInjector(), set()
+        self._found = None
         self._refresh()
         self._consumers.apply_all()
         self._injector.apply_all()
         self._ask_for_pending()
 
     def _refresh(self) -> None:
-        """Find what the plan names in what is imported now, and patch what is new."""
-        found = resolve(self.plan, self._allowed, self.registry)
-        self._keys, self._missing = Keys(found.entries), found.missing
+        """Find what the plan names in what is imported now, and patch what is new.
+
+        Raises:
+            PlanError: An entry is wrong; the others are patched all the same, if this is not the
+                first time.
+        """
+        found = self._found = resolve(self.plan, self._allowed, self.registry, earlier=self._found)
+        self._keys = Keys(found.entries)
+        new: dict[Segments, _Patch] = {}
         for wanted in found.targets:
             is_frame = bool(wanted.inner_of) or self._strategy(wanted.target) is None
-            self._patch(wanted.target, is_frame=is_frame)
+            self._add_patch(new, wanted.target, is_frame=is_frame)
         if self._records or any(self._strategy(each.target) is None for each in found.targets):
             # A frame's line is for what runs inside; and what is recorded may come to all of them.
             for target in map(at_home, self._known_targets(self.registry.packages_in_frames)):
-                self._patch(target, is_frame=self._strategy(target) is None)
+                self._add_patch(new, target, is_frame=self._strategy(target) is None)
+        self._injector.add_all(new.values())
+        self._patched |= new.keys()
         if self._records:
             for holder, name, handler in consumers.found(self._patched):
                 self._consumers.add(holder, name, self._wrapper.of_consumer(handler))
         self._watch(found)
         self._forget_decisions()
+        for error in found.errors:
+            raise error
 
     def _import_strategies(self, _module: object = None) -> None:
         """Import what computes functions, while nobody waits for us: others may import the same."""
         for package in imported(self.registry.packages):
             self.registry.names([package])
 
-    def _patch(self, target: Target, *, is_frame: bool) -> None:
+    def _add_patch(self, new: dict[Segments, _Patch], target: Target, *, is_frame: bool) -> None:
         frame = target.canonical
-        if frame in self._patched:
+        if frame in self._patched or frame in new:
             return
         if target.module.partition(".")[0] == "cv2":
             from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
         make = self._wrapper.of_frame(frame) if is_frame else self._wrapper.of_leaf(frame)
         function = function_of(target)
         make = self._dispatched.found_by_itself(function, as_its_kind(function, frame, make))
-        self._injector.add(*target.holder(), make)
-        self._patched.add(frame)
+        new[frame] = (*target.holder(), make)
 
     def _known_targets(self, packages: frozenset[str]) -> Iterator[Target]:
         """Yield the functions in imported modules of some packages that have a strategy."""
@@ -286,6 +299,11 @@ class PipelineMigrator(UsedInBlocks):
         for name in wanted - self._watches.keys():
             self._watches[name] = watch = Watch(name, self._executed)
             watch.begin()
+        if found.open_names and EVERY not in self._watches:
+            self._watches[EVERY] = every = Watch(EVERY, self._executed_some)
+            every.begin()
+        elif not found.open_names and EVERY in self._watches:
+            self._watches.pop(EVERY).remove()
 
     def _ask_for_pending(self) -> None:
         """Look at modules that another thread had begun to import before we watched."""
@@ -300,6 +318,13 @@ class PipelineMigrator(UsedInBlocks):
             # Its import ends after this; until then its names count as those that may change.
             spec._initializing = False  # noqa: SLF001 - as importlib itself is about to do
         self.refresh()
+
+    def _executed_some(self, module: ModuleType) -> None:
+        """Look again if the module, which may be any, has a class that a bare name may mean."""
+        names = namespace_of(module)
+        open_names = self._found.open_names if self._found else ()
+        if any(is_class_of(names.get(each), names.get("__name__")) for each in open_names):
+            self._executed(module)
 
     def _unwatch(self) -> None:
         for watch in self._watches.values():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from itertools import chain, product
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
 from devicecore.errors import PlanError
-from devicecore.errors.base import listing
-from devicecore.migrate.keys import ANY, WILDCARDS, Key
+from devicecore.migrate.bare_names import BareNames
+from devicecore.migrate.keys import ANY, ANY_NUMBER, WILDCARDS, Key
 from devicecore.migrate.looking import ABSENT, is_a, names_of, own, static
-from devicecore.migrate.replaceable import OURS, check_is_function, check_replaceable
+from devicecore.migrate.replaceable import check_is_function, check_replaceable
 from devicecore.migrate.spots import (
     MAIN,
     NotYetError,
@@ -32,7 +32,7 @@ from devicecore.migrate.spots import (
 from devicecore.migrate.strategy_modules import check_package, functions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from devicecore.migrate.keys import Segments
     from devicecore.migrate.registry import StrategyRegistry
@@ -68,6 +68,9 @@ class Target:
             raise PlanError("/".join(self.canonical), "it is not there any more")
         return holder, name
 
+
+# Methods that others run inside of, in most classes that a plan names without one.
+_USUAL_METHODS: Final = ("__call__", "__getitem__", "__iter__", "forward")
 
 Step = tuple[Target | str, ...]
 """One part of a key: the functions any of which it may be, or a wildcard."""
@@ -106,11 +109,21 @@ class Finder:
     Args:
         allowed: The top-level packages that may be imported.
         registry: Knows which functions of a module can be computed.
+        chosen: The classes that bare names were found to mean earlier.
+
+    Attributes:
+        bare_names: What bare names mean.
     """
 
-    def __init__(self, allowed: frozenset[str], registry: StrategyRegistry) -> None:
+    def __init__(
+        self,
+        allowed: frozenset[str],
+        registry: StrategyRegistry,
+        chosen: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
         self._allowed = allowed
         self._registry = registry
+        self.bare_names: Final = BareNames(chosen)
         # Functions of C may not know where they live; under whatever names, they are one target.
         self._homeless: dict[int, Spot] = {}
 
@@ -132,7 +145,11 @@ class Finder:
             if key.module and not segments:
                 return self._functions_of(self._module_called(key.module), steps)
             is_own = cls is not None and _is_attribute_of(cls, segment)
-            spot = self._below(cls, [segment]) if cls and is_own else self._spot(segment, cls)
+            spot = (
+                self._below(cls, [segment])
+                if cls and is_own
+                else self._spot(segment, segments, cls)
+            )
             if is_a(spot.value, ModuleType) and not segments:
                 return self._functions_of(spot, steps)
             others: Iterable[Target] = ()
@@ -193,8 +210,14 @@ class Finder:
             raise missing[0]
         return Meaning((*steps, tuple(targets)), module.module, tuple(missing))
 
-    def _spot(self, segment: str, after: Spot | None = None) -> Spot:
-        """Return what a segment names; *after* is the class of the method before it, if any."""
+    def _spot(self, segment: str, following: Sequence[str] = (), after: Spot | None = None) -> Spot:
+        """Return what a segment names.
+
+        Args:
+            segment: The segment.
+            following: Those after it, the next one last.
+            after: The class of the method before it, if any.
+        """
         module, colon, qualname = segment.partition(":")
         if colon:
             return self._below(self._module(module), qualname.split("."))
@@ -203,29 +226,26 @@ class Finder:
         if not loaded and parts[0] in names_of(sys.modules.get(MAIN)):
             return self._below(Spot(MAIN, "", sys.modules[MAIN]), parts)
         if len(parts) == 1:
-            return self._class_or_module(segment, after)
+            return self._class_or_module(segment, following, after)
         start = self._module(loaded or parts[0])
         return self._below(start, parts[start.module.count(".") + 1 :])
 
-    def _class_or_module(self, name: str, after: Spot | None) -> Spot:
-        """Return the only loaded class of that name, or else the module.
+    def _class_or_module(self, name: str, following: Sequence[str], after: Spot | None) -> Spot:
+        """Return the loaded class that a bare name means, or else the module."""
 
-        The standard library's give way to others, and devicecore's own are meant by nobody.
-        """
-        classes = [each for each in defined(name) if is_a(each.value, type)]
-        meant = [each for each in classes if each.package not in OURS]
-        others = [each for each in meant if each.package not in sys.stdlib_module_names]
-        classes = list({id(each.value): each for each in others or meant}.values())
-        if len(classes) > 1:
-            which = listing(map(str, classes))
-            reason = f"there are {len(classes)} classes {name!r}"
-            raise PlanError("", reason, f"write one of {which}")
-        if classes:
-            return classes[0]
+        def check(cls: Spot) -> None:
+            if following[-1:] != [ANY]:
+                self._target(self._below(cls, [_method_after(cls, [*following[-1:]])]))
+
+        cls, why = self.bare_names.find(name, check)
+        if cls is not None:
+            return cls
         if sys.modules.get(name) is not None or name in self._registry.packages:
             return self._module(name)
-        bases = after.value.__mro__[:-1] if after else ()
-        raise NotYetError(MAIN, True, name, tuple({each for base in bases for each in vars(base)}))
+        if after is None:
+            raise NotYetError(MAIN, True, name, (), why)
+        names = {each for base in after.value.__mro__[:-1] for each in vars(base)}
+        raise NotYetError(MAIN, True, name, tuple(names), no_such(after, name).reason)
 
     def _module(self, name: str) -> Spot:
         """Return the module of that name, imported if that is allowed."""
@@ -292,8 +312,24 @@ def _method_after(cls: Spot, segments: list[str]) -> str:
     following = segments[-1] if segments else ""
     if following == ANY:
         reason = f"a * after the class '{cls}' is any of its methods"
-        raise PlanError("", reason, "name the method: only named ones are patched")
-    return segments.pop() if following.isidentifier() else called_as(cls)
+        raise PlanError("", f"{reason}, and only named ones are patched", _instead(cls, segments))
+    if following.isidentifier():
+        return segments.pop()
+    try:
+        return called_as(cls)
+    except PlanError as error:
+        raise PlanError("", error.reason, _instead(cls, segments)) from None
+
+
+def _instead(cls: Spot, segments: list[str]) -> str:
+    """Return what may be meant by a class, and *segments* after it that name no method."""
+    rest = [each for each in reversed(segments) if each not in WILDCARDS]
+    usual = [name for name in _USUAL_METHODS if static(cls.value, name) is not ABSENT]
+    ways = ["/".join((cls.qualname, usual[0], ANY_NUMBER, *rest))] if usual and rest else []
+    if rest and static(cls.value, rest[0]) is not ABSENT:
+        ways.append("/".join((cls.qualname, *rest)))
+    written = " or ".join(map(repr, ways))
+    return f"name a method of it, as in {written}" if written else "name a method of it"
 
 
 def _is_attribute_of(cls: Spot, name: str) -> bool:

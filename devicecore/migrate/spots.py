@@ -25,17 +25,24 @@ class NotYetError(Exception):
         module: The module that is to have it.
         is_loaded: Whether that is loaded.
         name: The name, where the module is loaded.
-        beside: Names that it may be a misspelling of, besides those of the module.
+        beside: The names of the class that it may be of, if it comes after a method.
+        why_not: Why something that is there is not what it names; empty where there is nothing.
     """
 
     def __init__(
-        self, module: str, is_loaded: bool, name: str = "", beside: tuple[str, ...] = ()
+        self,
+        module: str,
+        is_loaded: bool,
+        name: str = "",
+        beside: tuple[str, ...] = (),
+        why_not: str = "",
     ) -> None:
         self.module = module
         self.is_loaded = is_loaded
         self.name = name
         self.beside = beside
-        super().__init__(module, is_loaded, name, beside)
+        self.why_not = why_not
+        super().__init__(module, is_loaded, name, beside, why_not)
 
 
 class Spot(NamedTuple):
@@ -60,6 +67,11 @@ def defined(name: str) -> Iterator[Spot]:
         value = names_of(module).get(name, ABSENT)
         if value is not ABSENT and own(value, "__module__") == module_name:
             yield Spot(module_name, name, value)
+
+
+def is_class_of(value: Any, module: Any) -> bool:
+    """Return whether *value* is a class that says it is defined in the module of that name."""
+    return is_a(value, type) and own(value, "__module__") == module
 
 
 def called_as(spot: Spot) -> str:
@@ -136,7 +148,7 @@ def is_lazy(module: Any, part: str) -> bool:
 def no_such(spot: Spot, part: str) -> PlanError:
     """Return the error for a name that a module or a class does not have."""
     is_class = is_a(spot.value, type)
-    owners = spot.value.__mro__ if is_class else (spot.value,)
+    owners = spot.value.__mro__[:-1] if is_class else (spot.value,)
     names = sorted({name for owner in owners for name in names_of(owner)})
     near = ", ".join(map(repr, get_close_matches(part, names, n=3)))
     what = "class" if is_class else "module"

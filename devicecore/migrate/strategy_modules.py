@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicecore.errors import PlanError
 from devicecore.errors.base import listing
+from devicecore.migrate.package_names import package_called
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +43,8 @@ def check_package(module: str, registry: StrategyRegistry) -> None:
 
 def _without_strategies(module: str, registry: StrategyRegistry, known: Iterable[str]) -> PlanError:
     possible = sorted({*registry.packages, *known})
-    near = get_close_matches(module, possible, n=1)
+    called = package_called(module.partition(".")[0])
+    near = [called] if called else get_close_matches(module, possible, n=1)
     reason = f"no function of a module {module!r} has a strategy"
     fix = f"there are some in {listing(possible)}; a key may name any function itself"
     return PlanError("", reason, f"did you mean '{near[0]}.*'?" if near else fix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from devicecore.errors import PlanError
 from devicecore.migrate.keys import ANY_NUMBER, Key, first_tie
@@ -14,7 +14,7 @@ from devicecore.migrate.registry import StrategyRegistry
 from devicecore.migrate.spots import MAIN, NotYetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from devicecore.migrate.plan import OptimizationPlan, PlanEntry
 
@@ -59,7 +59,8 @@ class Pending:
         is_loaded: Whether that module is there already, so that no import announces the name: it is
             the main program, or a module that loads things when it is asked for them.
         name: What it has not, where it is there.
-        beside: Other names that may be meant instead.
+        beside: The names of the class that it may be of, if it comes after a method.
+        why_not: Why something that is there is not what it names; empty where there is nothing.
     """
 
     entry: PlanEntry
@@ -67,6 +68,7 @@ class Pending:
     is_loaded: bool
     name: str = ""
     beside: tuple[str, ...] = ()
+    why_not: str = ""
 
 
 @frozen
@@ -77,11 +79,17 @@ class Resolved:
         entries: Those whose functions were all found.
         targets: The functions that they name, each once.
         pending: The other entries, and those for a module of which more has to be imported.
+        classes: The classes that bare names mean.
+        open_names: The bare names that may mean a class which is imported later.
+        errors: What is wrong with entries that were left out for it.
     """
 
     entries: tuple[Located, ...]
     targets: tuple[Wanted, ...]
     pending: tuple[Pending, ...]
+    classes: Mapping[str, object] = field(factory=dict)
+    open_names: frozenset[str] = frozenset()
+    errors: tuple[PlanError, ...] = ()
 
     @property
     def missing(self) -> tuple[Pending, ...]:
@@ -94,27 +102,33 @@ def resolve(
     plan: OptimizationPlan,
     allow_imports: Iterable[str] = (),
     registry: StrategyRegistry | None = None,
+    *,
+    earlier: Resolved | None = None,
 ) -> Resolved:
     """Find the functions that *plan* names; ask again when more is imported.
 
     A segment is ``module:qualname``; a dotted name, whose first parts are an imported module; a
     method, if it comes after a class; a name of the main program; or, after a method, another one
     of its class or of one derived from that. A bare name that is none of those is the class of that
-    name that is defined in an imported module. A class without a method stands for its instances
-    being called, and a module at the end, also as ``module.*``, for all of its functions, and of
-    modules below it, that have a strategy.
+    name that is defined in an imported module; see `BareNames`. A class without a method stands for
+    its instances being called, and a module at the end, also as ``module.*``, for all of its
+    functions, and of modules below it, that have a strategy.
 
     Args:
         plan: The plan.
         allow_imports: The top-level packages that may be imported for it.
         registry: Which functions have a strategy; None for none.
+        earlier: What was found when the plan was asked for before. Bare names mean the same then,
+            and entries with errors are left out.
 
     Raises:
         PlanError: A name means nothing or more than one thing, an import failed, or two keys turn
             out to be equally good for the same calls.
     """
     allowed = (allow_imports,) if isinstance(allow_imports, str) else allow_imports
-    finder = Finder(frozenset(allowed), registry or StrategyRegistry())
+    chosen = {} if earlier is None else earlier.classes
+    finder = Finder(frozenset(allowed), registry or StrategyRegistry(), chosen)
+    errors: list[PlanError] = []
     located: list[Located] = []
     pending: list[Pending] = []
     asked: dict[Target, tuple[dict[Key, PlanEntry], dict[Key, PlanEntry]]] = {}
@@ -125,7 +139,9 @@ def resolve(
             pending.append(Pending(entry, *missing.args))
             continue
         except PlanError as error:
-            raise error.at(plan.source, entry.line, str(entry.key)) from error.__cause__
+            errors.append(error.at(plan.source, entry.line, str(entry.key)))
+            errors[-1].__cause__ = error.__cause__
+            continue
         located += [Located(entry, key) for key in meaning.canonical()]
         pending += [Pending(entry, *missing.args) for missing in meaning.missing]
         last = next((step for step in reversed(meaning.steps) if step != (ANY_NUMBER,)), None)
@@ -134,10 +150,23 @@ def resolve(
                 if isinstance(target, Target):
                     leaf_of, inner_of = asked.setdefault(target, ({}, {}))
                     (leaf_of if step is last else inner_of)[entry.key] = entry
-    if (tie := first_tie(located)) is not None:
-        raise tied(tie[0].entry, tie[1].entry, tie[2], plan.source)
+    _check(located, errors if earlier is None else (), plan.source)
     targets = (
         Wanted(target, tuple(leaf_of.values()), tuple(inner_of.values()))
         for target, (leaf_of, inner_of) in asked.items()
     )
-    return Resolved(tuple(located), tuple(targets), tuple(pending))
+    return Resolved(
+        tuple(located),
+        tuple(targets),
+        tuple(pending),
+        finder.bare_names.chosen,
+        frozenset(finder.bare_names.open),
+        tuple(errors),
+    )
+
+
+def _check(located: Iterable[Located], errors: Iterable[PlanError], plan: str) -> None:
+    for error in errors:
+        raise error
+    if (tie := first_tie(located)) is not None:
+        raise tied(tie[0].entry, tie[1].entry, tie[2], plan)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from devicecore.errors import PlanError
-from devicecore.migrate.looking import is_a, names_of, own
-from devicecore.migrate.replaceable import OURS
-from devicecore.migrate.scanning import imported
+from devicecore.migrate.near_names import NearNames
 from devicecore.migrate.spots import MAIN
 
 if TYPE_CHECKING:
@@ -23,10 +20,6 @@ if TYPE_CHECKING:
     from devicecore.migrate.targets import Pending
 
 _WHAT: Final = "no call of this process, or of its workers with this plan, was for it"
-
-_MOST_NEAR: Final = 3
-_MOST_LONGER: Final = 2
-_ALIKE: Final = 0.7
 
 
 def unmatched(
@@ -51,7 +44,7 @@ def unmatched(
 def doubts(
     missing: Iterable[Pending], registry: StrategyRegistry, *, is_told_of_main: bool
 ) -> list[str]:
-    """Return a warning for each key that nothing can be for, with the names that are near.
+    """Return a warning for each key that nothing is for so far, with the names that are near.
 
     Packages that are installed, and not imported yet, may still be.
 
@@ -61,54 +54,42 @@ def doubts(
         is_told_of_main: Whether somebody tells of what the main program defines from now on.
     """
     texts = []
+    names = NearNames(registry)
     for each in missing:
         if not each.is_loaded:
-            reason, near = _of_package(each, registry)
+            doubt = _of_package(each, names)
         elif each.module == MAIN and not is_told_of_main:
-            reason, near = _of_name(each, registry)
+            doubt = _of_name(each, names)
         else:
             continue
-        if reason:
-            asked = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            texts.append(f"the key {str(each.entry.key)!r} is for no call: {reason}{asked}")
+        if doubt:
+            texts.append(f"the key {str(each.entry.key)!r} {doubt}")
     return texts
 
 
-def _of_package(missing: Pending, registry: StrategyRegistry) -> tuple[str, list[str]]:
+def _of_package(missing: Pending, names: NearNames) -> str:
     package, key = missing.module.partition(".")[0], str(missing.entry.key)
     if package in sys.modules or find_spec(package) is not None:
-        return "", []
-    reason = f"there is no package {package!r}"
-    if package in registry.packages:  # that is its name
-        return reason, []
-    loaded = {name for name in sys.modules if "." not in name and not name.startswith("_")}
-    names = get_close_matches(package, sorted(loaded | registry.packages), n=2)
+        return ""
     whole = rf"(?<![\w.]){re.escape(package)}(?!\w)"
-    return reason, [re.sub(whole, name, key, count=1) for name in names]
+    near = [re.sub(whole, name, key, count=1) for name in names.of_package(package)]
+    return f"is for no call: there is no package {package!r}{_asked(near)}"
 
 
-def _of_name(missing: Pending, registry: StrategyRegistry) -> tuple[str, list[str]]:
+def _of_name(missing: Pending, names: NearNames) -> str:
     name = missing.name
-    known = {each: [each] for each in (*_classes_like(name), *missing.beside, *registry.packages)}
-    known |= {each: [each] for each in names_of(sys.modules.get(MAIN)) if not each.startswith("_")}
-    for function in registry.names(imported(registry.packages)):
-        known.setdefault(function.rpartition(".")[2], []).append(function)
-    alike = [name] if name in known else get_close_matches(name, known, n=2, cutoff=_ALIKE)
-    near = [full for each in alike for full in sorted(known[each], key=len)]
-    return f"neither the program nor a module has a class {name!r} so far", near[:_MOST_NEAR]
+    if missing.beside:
+        what = f"a function {name!r} of the program: {missing.why_not}, and the program no such"
+        return f"waits for {what} function so far{_asked(names.beside(name, missing.beside))}"
+    what = f"a class or function {name!r}: the program has none so far, and no module such a class"
+    if missing.why_not:
+        return f"waits for {what} that is meant; {missing.why_not}"
+    return f"waits for {what}{_asked(names.of(name))}"
 
 
-def _classes_like(name: str) -> set[str]:
-    """Return the names of loaded classes that are about as long."""
-    return {
-        each
-        for module, loaded in list(sys.modules.items())
-        if module.partition(".")[0] not in OURS
-        for each, value in list(names_of(loaded).items())
-        if abs(len(each) - len(name)) <= _MOST_LONGER
-        and is_a(value, type)
-        and own(value, "__module__") == module
-    }
+def _asked(near: Iterable[str]) -> str:
+    names = " or ".join(map(repr, near))
+    return f"; did you mean {names}?" if names else ""
 
 
 def _why(missing: Pending | None) -> str:

@@ -1,25 +1,34 @@
-"""Warnings about keys that nothing can be for, when a plan begins to hold."""
+"""Warnings about keys that nothing is for so far, when a plan begins to hold."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
+import unittest.main  # noqa: F401 - it has something called main
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
-from devicecore.migrate import PipelineMigrator  # noqa: E402 - after cv2
+from devicecore.migrate import (  # noqa: E402 - after cv2
+    OptimizationPlan,
+    PipelineMigrator,
+    default_strategies,
+    near_names,
+)
+from devicecore.migrate.targets import resolve  # noqa: E402
+from devicecore.migrate.unmatched import doubts  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 TORCH = {"device": "cpu", "kernel": "torch"}
-NO_CLASS = "neither the program nor a module has a class"
+NOT_SO_FAR = ": the program has none so far, and no module such a class"
 SOURCE = """
 class MadeData:
     def __getitem__(self, at): return self.prepare(at)
@@ -33,12 +42,28 @@ class MadeData:
         ("cvv2.resize", "there is no package 'cvv2'; did you mean 'cv2.resize'?"),
         ("Data/get/**/cvv2:resize", "no package 'cvv2'; did you mean 'Data/get/**/cv2:resize'?"),
         ("no_such_package_at_all:f", "there is no package 'no_such_package_at_all'"),
-        ("resize", f"{NO_CLASS} 'resize' so far; did you mean 'cv2.resize'"),
-        ("copyMakeBordr", f"{NO_CLASS} 'copyMakeBordr' so far; did you mean 'cv2.copyMakeBorder'?"),
-        ("cvv2", f"{NO_CLASS} 'cvv2' so far; did you mean 'cv2'?"),
-        ("MadeDta/__getitem__/cv2.flip", f"{NO_CLASS} 'MadeDta' so far; did you mean 'MadeData'"),
-        ("made_data.MadeData/__getitem__/prepar", "did you mean 'prepare'"),
-        ("qqqqzzzz", f"{NO_CLASS} 'qqqqzzzz' so far"),
+        ("opencv.resize", "there is no package 'opencv'; did you mean 'cv2.resize'?"),
+        ("Data/get/opencv:flip", "no package 'opencv'; did you mean 'Data/get/cv2:flip'?"),
+        ("np.add", "there is no package 'np'; did you mean 'numpy.add'?"),
+        ("resize", f"'resize'{NOT_SO_FAR}; did you mean 'cv2.resize'"),
+        ("copyMakeBordr", f"'copyMakeBordr'{NOT_SO_FAR}; did you mean 'cv2.copyMakeBorder'?"),
+        ("cvv2", f"'cvv2'{NOT_SO_FAR}; did you mean 'cv2'?"),
+        ("OpenCV", f"'OpenCV'{NOT_SO_FAR}; did you mean 'cv2'?"),
+        ("MadeDta/__getitem__/cv2.flip", f"'MadeDta'{NOT_SO_FAR}; did you mean 'MadeData'?"),
+        ("mkdedata/get", f"'mkdedata'{NOT_SO_FAR}; did you mean 'MadeData'?"),
+        (
+            "made_data.MadeData/__getitem__/prepar",
+            (
+                "waits for a function 'prepar' of the program: the class 'made_data:MadeData' has "
+                "no 'prepar', and the program no such function so far; did you mean 'prepare'?"
+            ),
+        ),
+        ("qqqqzzzz", f"waits for a class or function 'qqqqzzzz'{NOT_SO_FAR}"),
+        ("main", f"waits for a class or function 'main'{NOT_SO_FAR}"),
+        ("main/cv2.blur", f"waits for a class or function 'main'{NOT_SO_FAR}"),
+        ("partial", f"waits for a class or function 'partial'{NOT_SO_FAR}"),
+        ("map", f"waits for a class or function 'map'{NOT_SO_FAR}"),
+        ("Conv2d/backwards", "'torch.nn.modules.conv:Conv2d' has no 'backwards'"),
     ],
 )
 def test_a_key_that_nothing_can_be_for(
@@ -54,8 +79,13 @@ def test_a_key_that_nothing_can_be_for(
         with pytest.warns(RuntimeWarning) as caught:
             begin()
         assert len(caught) == 1
-        assert f"the plan: the key {key!r} is for no call: " in str(caught[0].message)
-        assert said in str(caught[0].message)
+        text = str(caught[0].message)
+        assert re.match(
+            rf"the plan: the key '{re.escape(key)}' (is for no call: |waits for )", text
+        )
+        assert said in text
+        assert text.endswith(said) or "did you mean" in said or "backwards" in said
+        assert text.count(" or '") <= 1
         assert caught[0].filename == __file__
         migrator.activate()  # it is said once
         migrator.deactivate()
@@ -63,6 +93,26 @@ def test_a_key_that_nothing_can_be_for(
     with pytest.raises(RuntimeWarning):  # as this configuration of warnings makes of it
         migrator.activate()
     assert not hasattr(cv2.flip, "__wrapped__")
+
+
+def test_what_is_loaded_is_looked_at_once_for_all_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Modules(dict[str, Any]):
+        passes = 0
+
+        def items(self) -> Any:
+            self.passes += 1
+            return super().items()
+
+    def passes(*keys: str) -> int:
+        modules = Modules(sys.modules)
+        with monkeypatch.context() as changed:
+            changed.setattr(near_names.sys, "modules", modules)
+            missing = resolve(OptimizationPlan.load(dict.fromkeys(keys, TORCH))).missing
+            modules.passes = 0
+            assert len(doubts(missing, default_strategies(), is_told_of_main=False)) == len(keys)
+        return modules.passes
+
+    assert passes("Qqqqzzzz", "Zzzzqqqq/run", "resiz", "qzqzqzqz") == passes("Qqqqzzzz")
 
 
 def test_what_may_still_come(write: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,7 +193,7 @@ class Lifter(PipelineMigrator):
         """
         keys = {key for _, key in list(self._sites)}
         keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
-        missing = self._missing
+        missing = None if self._found is None else self._found.missing
         if missing is None:  # only others have recorded
             with suppress(PlanError):  # they have raised it, or know better
                 missing = resolve(self.plan).pending
