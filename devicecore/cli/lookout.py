@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.cli.streams import say
@@ -13,6 +14,8 @@ from devicecore.migrate.running import announcing, names_in_main
 
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
+
+    from devicecore.migrate.plan import PlanEntry
 
 WRONG_PLAN: Final = 2
 _MOST_KEYS: Final = 12
@@ -66,6 +69,10 @@ class Lookout(PipelineMigrator):
                 sys.exit(WRONG_PLAN)
         else:
             self._error = None
+
+    def _warn(self, entry: PlanEntry, text: str) -> None:
+        # No line of the program has run yet; what the user has written is the plan.
+        warnings.warn_explicit(text, RuntimeWarning, self.plan.source, entry.line or 1)
 
     def _executed(self, module: ModuleType) -> None:
         try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from abc import ABC, abstractmethod
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
+from devicecore.migrate.program_line import warn
 from devicecore.scope.interrupts import always_left
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class UsedInBlocks(ABC):
         texts = self._release(user)
         self._users.end_block(user)
         if texts:
-            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=2)
+            warn("; ".join(texts))
 
 
 def during_calls(context: AbstractContextManager[object], function: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from importlib.machinery import (
     BuiltinImporter,
     ExtensionFileLoader,
@@ -15,6 +14,7 @@ from importlib.machinery import (
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.fork import rearm_after_fork
+from devicecore.migrate.program_line import warn
 from devicecore.migrate.scanning import namespace_of
 
 if TYPE_CHECKING:
@@ -58,11 +58,9 @@ class Watch:
         try:
             self._callback(module)
         except Exception as error:  # noqa: BLE001 - whatever it is, the import is not to blame
-            warnings.warn(
-                f"what was to follow the import of {self.name or module.__name__} failed: "
-                f"{type(error).__name__}: {error}",
-                RuntimeWarning,
-                stacklevel=2,
+            about = self.name or module.__name__
+            warn(
+                f"what was to follow the import of {about} failed: {type(error).__name__}: {error}"
             )
 
     def tell_if_imported(self) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 import sys
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from devicecore.migrate.blocks import UsedInBlocks
 from devicecore.migrate.chains import CHAINS
 from devicecore.migrate.importing import Watch
+from devicecore.migrate.program_line import warn
 from devicecore.migrate.scanning import holders_of, namespace_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class PatchInjector(UsedInBlocks):
         """
         texts = self._release(None)
         if texts:
-            warnings.warn("; ".join(texts), RuntimeWarning, stacklevel=2)
+            warn("; ".join(texts))
 
     def _release(self, user: object) -> list[str]:
         """Put all functions back if nobody else uses them, and return what could not be."""

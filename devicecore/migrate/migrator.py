@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -24,10 +23,11 @@ from devicecore.migrate.keys import ANY_NUMBER, Keys
 from devicecore.migrate.lazy import consumers
 from devicecore.migrate.lazy.current import by_host
 from devicecore.migrate.plan import OptimizationPlan
+from devicecore.migrate.program_line import warn
 from devicecore.migrate.report import Report, Tally, merged
 from devicecore.migrate.scanning import imported, namespace_of
 from devicecore.migrate.site import Care, Site
-from devicecore.migrate.spots import is_class_of
+from devicecore.migrate.spots import has_class_of
 from devicecore.migrate.strategies import default_strategies
 from devicecore.migrate.strategy import MoveInputStrategy
 from devicecore.migrate.targets import Target, resolve
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.strategy import Strategy
     from devicecore.migrate.targets import Located, Pending, Resolved
     from devicecore.migrate.tracker import Node
+    from devicecore.migrate.wrapper import Handler
 
     _Patch = tuple[Any, str, Callable[..., Any]]
 
@@ -104,9 +105,8 @@ class PipelineMigrator(UsedInBlocks):
         self._allowed = tuple(allow_imports)
         self._tracker = SparseContextTracker()
         self._care = Care(strict, verify, keeps, Guard(), InsideKernels)
-        self._wrapper = UniversalWrapper(
-            self._tracker, self._decide, by_host if self._records else None
-        )
+        off_plan = self._off_plan if self._records else None
+        self._wrapper = UniversalWrapper(self._tracker, self._decide, off_plan)
         self._injector = PatchInjector()
         self._consumers = PatchInjector()  # of functions that the plan does not name
         self._dispatched = Dispatched()
@@ -172,8 +172,11 @@ class PipelineMigrator(UsedInBlocks):
         """Warn of keys that nothing can be for, once for all processes of the program."""
         if not self._workers.is_to_warn():
             return
-        for text in doubts(missing, self.registry, is_told_of_main=self._is_told_of_main):
-            warnings.warn(f"{self.plan.source}: {text}", RuntimeWarning, stacklevel=4)
+        for each, text in doubts(missing, self.registry, is_told_of_main=self._is_told_of_main):
+            self._warn(each, f"{self.plan.source}: {text}")
+
+    def _warn(self, _: PlanEntry, text: str) -> None:
+        warn(text)
 
     def _release(self, user: object) -> list[str]:
         with self._lock:
@@ -225,6 +228,9 @@ class PipelineMigrator(UsedInBlocks):
 
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)
+
+    def _off_plan(self, _: Segments) -> Handler:
+        return by_host
 
     def _patch_all(self) -> None:
         # What was there when it was last active may have been imported anew since.
@@ -321,9 +327,7 @@ class PipelineMigrator(UsedInBlocks):
 
     def _executed_some(self, module: ModuleType) -> None:
         """Look again if the module, which may be any, has a class that a bare name may mean."""
-        names = namespace_of(module)
-        open_names = self._found.open_names if self._found else ()
-        if any(is_class_of(names.get(each), names.get("__name__")) for each in open_names):
+        if self._found and has_class_of(namespace_of(module), self._found.open_names):
             self._executed(module)
 
     def _unwatch(self) -> None:

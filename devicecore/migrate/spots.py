@@ -13,7 +13,7 @@ from devicecore.errors import PlanError
 from devicecore.migrate.looking import ABSENT, definer, is_a, names_of, own, static
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 MAIN: Final = "__main__"
 
@@ -72,6 +72,11 @@ def defined(name: str) -> Iterator[Spot]:
 def is_class_of(value: Any, module: Any) -> bool:
     """Return whether *value* is a class that says it is defined in the module of that name."""
     return is_a(value, type) and own(value, "__module__") == module
+
+
+def has_class_of(names: Mapping[str, Any], wanted: Iterable[str]) -> bool:
+    """Return whether a module with these names defines a class with one of some names."""
+    return any(is_class_of(names.get(each), names.get("__name__")) for each in wanted)
 
 
 def called_as(spot: Spot) -> str:

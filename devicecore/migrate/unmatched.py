@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from devicecore.migrate.keys import Key
-    from devicecore.migrate.plan import OptimizationPlan
+    from devicecore.migrate.plan import OptimizationPlan, PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
     from devicecore.migrate.targets import Pending
 
@@ -43,7 +43,7 @@ def unmatched(
 
 def doubts(
     missing: Iterable[Pending], registry: StrategyRegistry, *, is_told_of_main: bool
-) -> list[str]:
+) -> list[tuple[PlanEntry, str]]:
     """Return a warning for each key that nothing is for so far, with the names that are near.
 
     Packages that are installed, and not imported yet, may still be.
@@ -63,7 +63,7 @@ def doubts(
         else:
             continue
         if doubt:
-            texts.append(f"the key {str(each.entry.key)!r} {doubt}")
+            texts.append((each.entry, f"the key {str(each.entry.key)!r} {doubt}"))
     return texts
 
 

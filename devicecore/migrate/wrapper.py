@@ -31,15 +31,15 @@ class UniversalWrapper:
     Args:
         tracker: Knows the path of a call.
         decide: Returns the site of the calls of a path, or None if the plan is not for them.
-        off_plan: Calls the original of a leaf that the plan is not for; None where there may be
-            no arguments that it does not know.
+        off_plan: Returns what calls the original of a leaf, given its frame, where the plan is not
+            for a call; None where there may be no arguments that it does not know.
     """
 
     def __init__(
         self,
         tracker: SparseContextTracker,
         decide: Callable[[Node], Site | None],
-        off_plan: Handler | None = None,
+        off_plan: Callable[[Segments], Handler] | None = None,
     ) -> None:
         self._tracker = tracker
         self._decide = decide
@@ -47,7 +47,8 @@ class UniversalWrapper:
 
     def of_leaf(self, frame: Segments) -> Callable[[Link], Any]:
         """Return what wraps a function that no patched function runs inside of."""
-        at, decided, off_plan = self._tracker.at, self._decided, self._off_plan
+        at, decided = self._tracker.at, self._decided
+        off_plan = self._off_plan and self._off_plan(frame)
         is_used_here = may_be_ours(frame)
 
         def make(below: Link) -> Any:

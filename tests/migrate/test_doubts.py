@@ -133,3 +133,21 @@ def test_it_names_the_line_of_the_block() -> None:
     with pytest.warns(RuntimeWarning) as caught, PipelineMigrator({"cvv2.flip": TORCH}):
         pass
     assert caught[0].lineno == line
+
+
+def test_later_warnings_name_the_line_of_the_program(write: Callable[..., None]) -> None:
+    write(made_data=SOURCE)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with PipelineMigrator({"made_data.f": TORCH}):
+            first = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+            import made_data  # noqa: F401
+        migrator = PipelineMigrator({"cv2.flip": TORCH}).activate()
+        flip, cv2.flip = cv2.flip, len
+        second = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+        migrator.deactivate()
+        cv2.flip = flip.__wrapped__
+    assert [(each.filename, each.lineno) for each in caught] == [
+        (__file__, first),
+        (__file__, second),
+    ]

@@ -103,4 +103,4 @@ def test_keys_for_no_call_are_told_once(how: str, start: str, tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("'cvv2.flip' is for no call") == 1, done.stderr
-    assert done.stderr.count("'Picturs' is for no call") == 1, done.stderr
+    assert done.stderr.count("'Picturs' waits for a class") == 1, done.stderr

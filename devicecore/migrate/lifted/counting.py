@@ -24,6 +24,12 @@ WORKERS: Final = "workers"
 """What workers are called beside the paths of calls; they are counted where they die."""
 
 _ORDER: Final = (SAMPLES, COLLATION, WORKERS)
+_WHERE: Final = "where samples are loaded; processes and threads of a dataset do not count"
+_NOTHING_INSIDE: Final = f"no function inside of it that can be recorded, {_WHERE}"
+_FIX: Final = (
+    "let the plan name functions that have a kernel, or what calls them, and call them in the "
+    "thread that loads the sample; or leave strict out"
+)
 _DEAD: Final = re.compile(r"DataLoader worker \(pid(?:\(s\))? ([\d, ]+)\)")
 
 
@@ -114,7 +120,7 @@ class Counting:
         reason = "no sample had anything that the plan names and that a kernel computes"
         reason = f"{reason} ({self._why()})"
         if is_strict:
-            raise RefusedCallError("DeviceLoader", device, {"the migrator": reason})
+            raise RefusedCallError("DeviceLoader", device, {"the migrator": reason}, _FIX)
         logging.getLogger("devicecore").warning("DeviceLoader has nothing to do: %s", reason)
 
     def _why(self) -> str:
@@ -124,5 +130,8 @@ class Counting:
             return "; ".join(refused)
         if any(row.path != SAMPLES for row in rows):
             return "the samples asked for the values of all that was recorded"
-        named = ", ".join(str(each.key) for each in self._plan.entries if not each.is_original)
-        return f"nothing of {named} was called"
+        called = self._matched | self._workers.received()[0]
+        keys = [str(each.key) for each in self._plan.entries if not each.is_original]
+        if inside := [key for key in keys if key in called]:
+            return f"{', '.join(inside)} was called, and {_NOTHING_INSIDE}"
+        return f"nothing of {', '.join(keys)} was called {_WHERE}"

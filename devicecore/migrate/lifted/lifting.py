@@ -46,12 +46,14 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from devicecore.migrate.keys import Segments
     from devicecore.migrate.lazy.memory import Memory
     from devicecore.migrate.lazy.nodes import Node, Operation
     from devicecore.migrate.plan import OptimizationPlan, PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
     from devicecore.migrate.report import Row
     from devicecore.migrate.strategy import Strategy
+    from devicecore.migrate.wrapper import Handler
 
     Array = np.ndarray[Any, Any]
 
@@ -125,7 +127,7 @@ class LiftedSite(Site):
         """Let the original answer a call that is in no sample, or in a thread of one."""
         start = time.perf_counter()
         found = by_host(original, args, kwargs)
-        if any(getattr(each, "owner", None) is self.care for each in tuple(OPEN)):
+        if _is_open(self.care):
             self.tally.fell_back(time.perf_counter() - start, _IN_A_THREAD)
         return found
 
@@ -167,11 +169,13 @@ class Lifter(PipelineMigrator):
         self._samples = Tally(SAMPLES, host_cpu().label)
         self._collation = Tally(COLLATION, host_cpu().label)
         self._untold: list[Row] = []  # of batches that nobody gets
+        self._in_threads: dict[Segments, Tally] = {}  # of frames, which begin anew in each
 
     def taken(self) -> list[Row]:
         """Return what became of samples, and of the calls in them, since this was last called."""
         sites = [site.tally for site in list(self._sites.values()) if site is not None]
-        rows = [tally.taken() for tally in (self._samples, self._collation, *sites)]
+        threads = list(self._in_threads.values())
+        rows = [tally.taken() for tally in (self._samples, self._collation, *sites, *threads)]
         return [row for row in rows if row.calls]
 
     @property
@@ -332,6 +336,31 @@ class Lifter(PipelineMigrator):
     def _has_recorded_frames(self) -> bool:
         return True
 
+    def _off_plan(self, frame: Segments) -> Handler:
+        def handler(
+            original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> Any:
+            entry = self._entry_around(frame) if OPEN and current() is None else None
+            if entry is None or not _is_open(self._care):
+                return by_host(original, args, kwargs)
+            start = time.perf_counter()
+            found = by_host(original, args, kwargs)
+            tally = self._in_threads.setdefault(frame, Tally("/".join(frame), entry.device))
+            tally.fell_back(time.perf_counter() - start, _IN_A_THREAD)
+            return found
+
+        return handler
+
+    def _entry_around(self, frame: Segments) -> PlanEntry | None:
+        """Return an entry for calls of a function inside of others, where threads are not."""
+        for wanted in self._found.targets if self._found else ():
+            target = wanted.target.canonical
+            if target == frame or target not in self._strategies:
+                for entry in wanted.leaf_of:
+                    if not entry.is_original:
+                        return entry
+        return None
+
     def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
         if strategy is not None and entry.options.kernel == "native":
             return None
@@ -339,6 +368,11 @@ class Lifter(PipelineMigrator):
         operation = getattr(strategy, "recorded", None)
         tally = Tally(path, entry.device)
         return LiftedSite(None, entry.device, entry.options, how, self._care, tally, "", operation)
+
+
+def _is_open(owner: object) -> bool:
+    """Return whether a sample is being loaded in some thread."""
+    return any(getattr(each, "owner", None) is owner for each in tuple(OPEN))
 
 
 def _warn(words: str, reason: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import multiprocessing
 import os
 import signal
 import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,7 @@ import pytest
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
+from devicecore.errors import RefusedCallError  # noqa: E402 - after torch
 from devicecore.ledger import default_ledger  # noqa: E402 - after torch
 from devicecore.migrate import DeviceLoader  # noqa: E402
 from devicecore.migrate.lazy import executing  # noqa: E402
@@ -260,3 +265,71 @@ def test_keys_that_were_for_no_call(workers: int) -> None:
     assert len(keys) == 3, loader.report().unmatched
     assert "Canny" in str(keys)
     assert "no module 'nothing_here' was imported" in str(loader.report())
+
+
+class Elsewhere(pictures.Pictures):
+    """With its calls in another thread, in another process, or nowhere."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def __getitem__(self, index: int) -> Any:
+        image = self.image(index)
+        if self.where == "thread":
+            with ThreadPoolExecutor(1) as pool:
+                image = pool.submit(cv2.flip, image, 1).result()
+        if self.where == "process":
+            with multiprocessing.get_context("fork").Pool(1) as processes:
+                image = processes.apply(cv2.flip, (image, 1))
+        return np.array(image[:8, :8])
+
+
+HERE = f"{__name__}:Elsewhere/__getitem__"
+THREAD = "cv2:flip: another thread than the one that loads the sample has called it"
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "said"),
+    [
+        ("thread", HERE, THREAD),
+        ("thread", f"{HERE}/cv2.flip", THREAD),
+        ("thread", "cv2.flip", THREAD),
+        ("process", HERE, f"{HERE} was called, and no function inside of it"),
+        ("process", "cv2.flip", "nothing of cv2.flip was called where samples are loaded; proc"),
+        ("nowhere", HERE, f"{HERE} was called, and no function inside of it"),
+    ],
+)
+@pytest.mark.parametrize("workers", [0, 1])
+def test_calls_that_are_not_made_where_samples_are_loaded(
+    where: str, key: str, said: str, workers: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    if where == "process" and workers:
+        pytest.skip("workers of torch's loader may have no children")
+    loader = DeviceLoader(Elsewhere(where), {key: TORCH}, batch_size=4, num_workers=workers)
+    assert len(list(loader)) == 2
+    (text,) = (each for each in caplog.messages if "nothing to do" in each)
+    assert f"({said}" in text
+    loader = DeviceLoader(Elsewhere(where), {key: TORCH}, batch_size=4, strict=True)
+    with pytest.raises(RefusedCallError) as caught:
+        list(loader)
+    assert said in str(caught.value)
+    assert "@kernel" not in str(caught.value)
+    assert "in the thread that loads the sample" in str(caught.value)
+
+
+def test_calls_of_threads_that_the_plan_is_not_for(caplog: pytest.LogCaptureFixture) -> None:
+    loader = DeviceLoader(Elsewhere("thread"), {"cv2.blur": TORCH}, batch_size=4)
+    list(loader)
+    assert [row.path for row in loader.report().rows] == ["samples"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_its_warnings_name_the_line_of_the_loop(workers: int) -> None:
+    loader = DeviceLoader(Elsewhere(""), {"cvv2.f": TORCH}, batch_size=7, num_workers=workers)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+        for _ in loader:
+            pass
+    assert [(each.filename, each.lineno) for each in caught] == [(__file__, line)]

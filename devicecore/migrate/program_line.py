@@ -1,0 +1,36 @@
+"""Warnings that name the line of the program, however many calls of devicecore are below it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_FOLDER: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - a text is wanted
+
+
+def warn(text: str) -> None:
+    """Warn of *text*, a `RuntimeWarning`, at the line of the program that has called devicecore."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as the warnings module does
+    level = 2
+    while frame is not None and not _is_of_program(frame):
+        frame = frame.f_back
+        # Those of the import system are not counted.
+        level += frame is not None and not _is_of_imports(frame)
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+
+def _is_of_program(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    is_between = name == contextlib.__file__ or _is_of_imports(frame)
+    return not (name.startswith(_FOLDER) or is_between)
+
+
+def _is_of_imports(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return "importlib" in name and "_bootstrap" in name
