@@ -49,7 +49,9 @@ class Device:
         torch_device: Its name for torch, such as ``"cuda:1"``, or None; kept as tensors say it.
         memory: The name of the device in whose memory its arguments lie, if that is another one.
         session: How ONNX Runtime opens a session on it, or None.
-        threads: How many asynchronous calls may run at once; None for one per usable CPU.
+        threads: How many asynchronous calls may run at once; None for one per usable CPU. While
+            all of them have computed nothing for a second, one more may run: what they wait for
+            may be queued.
         kernels: Kernels of its own, before those of *registry*.
         registry: Where it finds kernels; None for the default registry.
         priority: Its factory's priority; None for that of its type.
@@ -347,7 +349,9 @@ class Device:
         """Cancel what waits, let asynchronous calls that run finish, and drop all state.
 
         Closing twice is harmless. What `compute` is running in other threads goes on. From inside
-        an asynchronous call this does not wait for other calls, which may wait for that one.
+        an asynchronous call this does not wait for other calls, which may wait for that one. Nor
+        does it wait longer than seconds for calls that compute nothing and may wait for this one:
+        its state is dropped when they are done.
         """
         self.retire("it was closed")
         with self._lock:
