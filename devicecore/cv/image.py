@@ -84,10 +84,12 @@ class Place:
     Attributes:
         is_operand: Whether it is one of the images that are read.
         is_continuous: Whether its rows follow each other in memory: OpenCV computes them as one.
+        shape: Its axes.
     """
 
     is_operand: bool
     is_continuous: bool
+    shape: tuple[int, ...]
 
 
 def place_of(destination: Any, images: Sequence[Any]) -> Place:
@@ -103,13 +105,37 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
     if isinstance(destination, np.ndarray) and not is_writable(destination):
         raise ValueError(_NOT_WRITABLE)
     own = (_where(destination), destination.shape, destination.dtype)
+    is_continuous, shape = _is_continuous(destination), tuple(destination.shape)
     for image in images:
         if (_where(image), image.shape, image.dtype) == own:
-            return Place(is_operand=True, is_continuous=_is_continuous(destination))
+            return Place(is_operand=True, is_continuous=is_continuous, shape=shape)
         if _overlaps(image, destination):
             msg = "the result overlaps with an operand"
             raise ValueError(msg)
-    return Place(is_operand=False, is_continuous=_is_continuous(destination))
+    return Place(is_operand=False, is_continuous=is_continuous, shape=shape)
+
+
+def places_of(destinations: Sequence[Any], images: Sequence[Any]) -> tuple[Place, ...]:
+    """Return where several results go.
+
+    Args:
+        destinations: Arrays or tensors that are given for them.
+        images: Those that are read.
+
+    Raises:
+        ValueError: See `place_of`; or two of them overlap.
+    """
+    if not all(getattr(each, "ndim", 0) for each in destinations):
+        kinds = ", ".join(sorted({type(each).__name__ for each in destinations}))
+        msg = f"it has items of type {kinds}"
+        raise ValueError(msg)
+    if images and images[0].ndim == BATCH_AXES:
+        msg = "images of a batch have no planes in common"
+        raise ValueError(msg)
+    if _any_overlap(destinations, len(destinations)):
+        msg = "results overlap with each other"
+        raise ValueError(msg)
+    return tuple(place_of(each, images) for each in destinations)
 
 
 def _any_overlap(images: Sequence[Any], written: int) -> bool:

@@ -12,7 +12,7 @@ from devicecore.cv.catalog import NOT_IN_PLACE, OUTPUTS
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
 from devicecore.cv.explainer import Explainer
-from devicecore.cv.image import Place, check_written, image_of, place_of
+from devicecore.cv.image import Place, check_written, image_of, place_of, places_of
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts, is_within
 from devicecore.cv.reasons import KeyedCall
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # A plan is kept for each kind of call; with more kinds than this, all are made anew.
 _MOST_PLANS = 1024
 _UNKNOWN = object()
+# The parameter of OpenCV's that is a list of places, where results are several of one kind.
+_LIST_OF_PLACES = "mv"
 # Of an image or of a batch.
 _IMAGE_AXES = (2, 3, 4)
 
@@ -205,16 +207,19 @@ class Operation:
             else:
                 kwargs[name] = self._checked(name, given, images)
 
-    def _checked(self, name: str, given: Any, images: Sequence[Any]) -> Place:
-        """Return what is known of a place for the result.
+    def _checked(self, name: str, given: Any, images: Sequence[Any]) -> Place | tuple[Place, ...]:
+        """Return what is known of a place for the result, or of those in a list.
 
         Raises:
             ValueError: It is for OpenCV to judge.
         """
-        if not getattr(given, "ndim", 0):
+        is_list = name == _LIST_OF_PLACES and isinstance(given, (list, tuple))
+        if not is_list and not getattr(given, "ndim", 0):
             msg = f"{name} is of type {type(given).__name__}"
             raise ValueError(msg)
         try:
+            if is_list:
+                return places_of(given, images)
             place = place_of(given, images)
         except ValueError as error:
             msg = f"{name}: {error}"

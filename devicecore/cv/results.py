@@ -79,7 +79,8 @@ def into(destination: Any, result: Any) -> Any:
         TypeError: One of them is an array, and the other a tensor.
     """
     if _are_several(destination) and _are_several(result):
-        return type(result)(map(into, destination, result))
+        given = [*destination, *[None] * (len(result) - len(destination))]
+        return type(result)(map(into, given, result))
     if isinstance(destination, np.ndarray) != isinstance(result, np.ndarray) and (
         hasattr(destination, "ndim") and hasattr(result, "ndim")
     ):

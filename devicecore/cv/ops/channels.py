@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.arguments import whole
+from devicecore.cv.image import Place
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.numbers import MOVABLE, unsigned_as_signed
 from devicecore.cv.plan import Plan
@@ -46,8 +47,8 @@ def _insertions() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 @operation("m", examples=_splits)
 def split(m: Image, mv: Any = None) -> Plan | None:
-    """Plan one call of ``cv2.split``."""
-    if not _can_move(m) or mv is not None:
+    """Plan one call of ``cv2.split``; whoever calls kernels fills the planes of *mv*."""
+    if not _can_move(m) or isinstance(mv, Place):  # of one array, OpenCV fills the parts
         return None
     return Plan(
         lambda images: tuple(

@@ -36,9 +36,13 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 
 @operation("src", examples=examples)
-def integral(src: Image, sum: Any = None, sdepth: int = -1) -> Plan | None:
+def integral(
+    src: Image,
+    sum: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    sdepth: int = -1,
+) -> Plan | None:
     """Plan one call of ``cv2.integral``."""
-    if src.dtype != "uint8" or sum is not None or type(sdepth) is not int or sdepth not in _TARGETS:
+    if src.dtype != "uint8" or type(sdepth) is not int or sdepth not in _TARGETS:
         return None
     target, limit = _TARGETS[sdepth]
     if src.pixels * 255 >= limit or src.lacks(target):

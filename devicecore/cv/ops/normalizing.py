@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.environment import environment
+from devicecore.cv.image import Place
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.error_free import two_sum
 from devicecore.cv.ops.float_pairs import FloatPair, constant, single
@@ -61,9 +62,11 @@ def normalize(
 ) -> Plan | None:
     """Plan one call of ``cv2.normalize`` that gives a range of whole images, which hold numbers.
 
-    Among values that are not numbers, what OpenCV takes for the least depends on their places.
+    Among values that are not numbers, what OpenCV takes for the least depends on their places. In
+    place, it computes the rest of a row that fills no vector one by one, and may round it twice.
     """
-    is_plain = dst is None and mask is None and type(dtype) is int
+    is_in_place = isinstance(dst, Place) and dst.is_operand
+    is_plain = mask is None and type(dtype) is int and not is_in_place
     if not is_plain or norm_type != cv2.NORM_MINMAX or not fills_vectors(src):
         return None
     if src.dtype not in SMALL_INTEGERS | {"float32"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from devicecore.cv.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from devicecore.cv.image import Image
+    from devicecore.cv.image import Image, Place
     from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
@@ -97,7 +98,7 @@ def meanStdDev(
     mask: Any = None,
 ) -> Plan | None:
     """Plan one call of ``cv2.meanStdDev``."""
-    is_plain = is_mask(mask, src, "int8") and mean is None and stddev is None
+    is_plain = is_mask(mask, src, "int8") and _is_filled(mean, src) and _is_filled(stddev, src)
     work = _squared_type(src) if is_plain else None
     if work is None:
         return None
@@ -114,6 +115,17 @@ def meanStdDev(
         return means[..., None], root(spread.clamp_(min=0))[..., None]
 
     return Plan(run, _promise(src))
+
+
+def _is_filled(place: Place | None, src: Image) -> bool:
+    """Return whether a column of numbers is filled as any result is, or is none for so many.
+
+    OpenCV also fills a row of as many, and refuses a place whose numbers lie apart.
+    """
+    if place is None or math.prod(place.shape) != src.channels:
+        return True
+    column = (src.channels, 1)
+    return place.is_continuous and not place.is_operand and place.shape in {column, (*column, 1)}
 
 
 def _squared_type(src: Image) -> torch.dtype | None:
