@@ -6,6 +6,7 @@ call itself is wrong, 141 the reader of a pipe left before the end.
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import redirect_stdout
@@ -86,9 +87,11 @@ def _called(words: list[str], out: Output) -> int | Callable[[], int]:
     except LostOutputError:
         raise
     except (ConfigurationError, InvalidDeviceNameError, PlanError, UsageError) as error:
-        return _say(error, _USAGE)
+        _say(error, out if _wants_data(parsed) else None)
+        return _USAGE
     except (DeviceCoreError, OSError) as error:  # such as a full disk, or no descriptor left
-        return _say(error, _NOT_LIVE)
+        _say(error, out if _wants_data(parsed) else None)
+        return _NOT_LIVE
     return code
 
 
@@ -113,9 +116,20 @@ def _write_any_text(out: TextIO | None) -> None:
         out.reconfigure(errors="backslashreplace")
 
 
-def _say(error: Exception, code: int) -> int:
-    say(f"devicecore: {' '.join(str(error).split())}")
-    return code
+def _wants_data(parsed: Namespace) -> bool:
+    # What `devicecore run` prints on standard output is the program's own.
+    return parsed.command != "run" and bool(getattr(parsed, "json", False))
+
+
+def _say(error: Exception, out: Output | None) -> None:
+    """Say what went wrong in one line, and as data to *out*, where a reader expects such."""
+    message = " ".join(str(error).split())
+    say(f"devicecore: {message}")
+    if out is not None:
+        facts = vars(error) if isinstance(error, DeviceCoreError) else {}
+        data = {"error": {"type": type(error).__name__, "message": message, **facts}}
+        print(json.dumps(data, indent=2, default=str), file=out)
+        out.flush()
 
 
 def _say_that_output_is_lost(out: Output) -> int:

@@ -10,6 +10,7 @@ from attrs import asdict
 from devicecore.cli.progress import progress
 from devicecore.cli.table import print_table, width_of, wrapped, wrapped_fix
 from devicecore.cli.usage import UsageError
+from devicecore.errors import DeviceCoreError
 from devicecore.resolution import resolve
 from devicecore.resolution.explanation import FIX_INTRODUCTION
 
@@ -43,6 +44,8 @@ def run(args: Namespace, out: TextIO) -> int:
         with progress() as show:
             show("choosing a device")
             found = resolve(args.request, framework=args.framework, policy=args.policy)
+    except DeviceCoreError:
+        raise
     except ValueError as error:
         raise UsageError(str(error)) from error
     device = found.device

@@ -129,6 +129,32 @@ def test_errors_are_one_line_and_have_their_code(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "error", "fact"),
+    [
+        (["resolve", "cpu:99"], 1, "UnknownDeviceError", ("name", "cpu:99")),
+        (["resolve", "GPU.1"], 2, "InvalidDeviceNameError", ("suggestion", "GPU:1")),
+        (["resolve", "--policy", "cpu"], 2, "UsageError", None),
+        (["doctor", "tpu"], 2, "InvalidDeviceNameError", ("text", "tpu")),
+        (["doctor", "dml"], 1, "UnknownDeviceError", ("name", "DML")),
+        (["doctor", "--model", "/nowhere.onnx"], 1, "ModelError", ("path", "/nowhere.onnx")),
+        (["bench", "/nowhere.onnx"], 1, "ModelError", ("path", "/nowhere.onnx")),
+    ],
+)
+def test_an_error_is_data_where_data_is_asked_for(
+    words: list[str],
+    code: int,
+    error: str,
+    fact: tuple[str, str] | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    got, out, err = call([*words, "--json"], capsys)
+    data = json.loads(out)["error"]
+    assert (got, data["type"]) == (code, error)
+    assert err == f"devicecore: {data['message']}\n"
+    assert fact is None or data[fact[0]] == fact[1]
+
+
 @pytest.mark.skipif("sys.platform == 'darwin'", reason="MPS may be live here")
 def test_a_dead_type_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = call(["resolve", "mps"], capsys)
