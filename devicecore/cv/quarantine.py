@@ -16,6 +16,7 @@ from devicecore.cv.sample_layouts import CHANNELS, samples_of_channels, samples_
 from devicecore.first_use import first_use
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
+from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,7 +56,7 @@ class Quarantine:
                 if found is None:
                     found = self._found[key] = test()
                     if found:
-                        default_ledger().record(op, device.name, "CPU:0", found)
+                        default_ledger().record(op, device.name, host_cpu().name, found)
         return found
 
     def after_fork(self) -> None:

@@ -4,3 +4,7 @@ from devicecore.device.attributes import DeviceAttributes, DeviceLocality
 from devicecore.device.device import Device
 
 __all__ = ["Device", "DeviceAttributes", "DeviceLocality"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

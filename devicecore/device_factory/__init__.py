@@ -16,3 +16,7 @@ __all__ = [
     "Registration",
     "default_registry",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

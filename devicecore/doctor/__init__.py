@@ -16,3 +16,7 @@ __all__ = [
     "tried",
     "write_bundle",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -66,3 +66,7 @@ __all__ = [
 
 for _name in __all__:
     globals()[_name].__module__ = __name__  # where users find it, and what a traceback says
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,3 +3,7 @@
 from devicecore.liveness.state import Evidence, Liveness, PhysicalDevice, State, seen_by
 
 __all__ = ["Evidence", "Liveness", "PhysicalDevice", "State", "seen_by"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

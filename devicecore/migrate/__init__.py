@@ -42,3 +42,7 @@ __all__ = [
     "UniversalWrapper",
     "default_strategies",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

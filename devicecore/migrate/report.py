@@ -176,11 +176,14 @@ class Row:
         migrated: How many of them ran on the device.
         reasons: Why each other one did not, and how many did not for it.
         bytes_moved: What was copied to the device and back, in bytes.
-        device_s: Seconds that the device took, copies included, also where it failed then.
+        device_s: Seconds that the device took, copies included, also where it failed then; none for
+            calls that were refused before.
         host_s: Seconds of work on the host: of the original functions, in the place of the device
-            or to verify it, and of recording what a device computes later.
+            or to verify it, of finding out that no kernel computes a call, and of recording what a
+            device computes later.
         first_use_s: Seconds of what is done once in a process, and counts neither as the device's
-            nor as the host's: the self-tests and the compilation of kernels.
+            nor as the host's: the import of what computes calls, the self-tests and the compilation
+            of kernels.
     """
 
     path: str

@@ -7,12 +7,12 @@ import threading
 
 # Kept here, as a plan may name it: this module calls in the name of the program.
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attrs import field, frozen
 
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
-from devicecore.first_use import Stopwatch
+from devicecore.first_use import Stopwatch, first_use
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 from devicecore.migrate.guard import brought_home
@@ -35,6 +35,17 @@ if TYPE_CHECKING:
 
 # After so many faults one after the other, no more calls are tried.
 _MOST_FAULTS = 3
+
+
+class _Spent(NamedTuple):
+    """Seconds that a call took before its original was asked."""
+
+    device: float = 0.0
+    once: float = 0.0
+    host: float = 0.0
+
+
+_NOTHING: Final = _Spent()
 
 
 @frozen
@@ -122,13 +133,13 @@ class Site:
                 self.tally.migrated(seconds, 0, first_use=once)
                 raise
             error = raised
-            spent = watch.read()
+            spent = _Spent(*watch.read())
         else:
-            spent = watch.read()
+            spent = _Spent(*watch.read())
             self.state.succeeded()
             if before is None:
                 moved = self._moved(device, args, kwargs, result)
-                self.tally.migrated(spent[0], moved, first_use=spent[1])
+                self.tally.migrated(spent.device, moved, first_use=spent.once)
                 return result
             found = copied(result)  # the original may write into the same array
             before.put_back()
@@ -166,6 +177,9 @@ class Site:
     ) -> Any:
         if self.strategy.runs_original:
             return self.strategy.compute(device, self.options, original, args, kwargs)
+        if device.torch_device is not None and loaded("torch") is None:
+            with first_use():
+                import torch  # noqa: F401 - what computes calls imports it anyway
         with self.care.inside_kernels():
             result = self.strategy.compute(device, self.options, original, args, kwargs)
             return brought_home(result, args, kwargs)
@@ -173,13 +187,15 @@ class Site:
     def _instead(
         self,
         error: Exception,
-        spent: tuple[float, float],
+        spent: _Spent,
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         """Let the original answer a call that the device could not."""
         is_refused = isinstance(error, RefusedCallError)
+        if is_refused:  # which the host has found out, before the device had anything of the call
+            spent = _Spent(0.0, spent.once, spent.device)
         reason = _refusals(error) if is_refused else f"{type(error).__name__}: {error}"
         reason = self.tally.bounded(reason)
         if isinstance(error, OutOfMemoryError):
@@ -200,7 +216,7 @@ class Site:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         reason: str,
-        spent: tuple[float, float] = (0.0, 0.0),
+        spent: _Spent = _NOTHING,
     ) -> Any:
         self._record(reason)
         return self._answered(original, args, kwargs, reason, spent)
@@ -215,18 +231,19 @@ class Site:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         reason: str,
-        spent: tuple[float, float] = (0.0, 0.0),
+        spent: _Spent = _NOTHING,
     ) -> Any:
         start = perf_counter()
         try:
             return original(*args, **kwargs)
         finally:
             seconds = perf_counter() - start
-            self.tally.fell_back(seconds, reason, device=spent[0], first_use=spent[1])
+            seconds += spent.host
+            self.tally.fell_back(seconds, reason, device=spent.device, first_use=spent.once)
 
     def _verified(
         self,
-        spent: tuple[float, float],
+        spent: _Spent,
         found: Any,
         original: Callable[..., Any],
         args: tuple[Any, ...],
@@ -247,10 +264,10 @@ class Site:
         finally:
             if not is_same:  # also where the original has an error, and the device had none
                 self.state.switch_off(reason)
-                self.tally.fell_back(host, reason, device=spent[0], first_use=spent[1])
+                self.tally.fell_back(host, reason, device=spent.device, first_use=spent.once)
         if is_same:
             moved = self._moved(self.device, args, kwargs, found)
-            self.tally.migrated(spent[0], moved, host=host, first_use=spent[1])
+            self.tally.migrated(spent.device, moved, host=host, first_use=spent.once)
             return expected
         self._record(reason)
         if self.care.is_strict:

@@ -41,3 +41,7 @@ __all__ = [
     "types_of_class",
     "why_unknown",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

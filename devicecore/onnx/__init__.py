@@ -9,3 +9,7 @@ from devicecore.onnx.model import OnnxModel  # noqa: E402
 from devicecore.onnx.session_options import session_options  # noqa: E402
 
 __all__ = ["OnnxModel", "ValueInfo", "session_options"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

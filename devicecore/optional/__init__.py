@@ -5,3 +5,7 @@ from devicecore.optional.importing import import_own, require
 from devicecore.optional.packages import installed, package_dir, version_of
 
 __all__ = ["class_in", "import_own", "installed", "loaded", "package_dir", "require", "version_of"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -41,3 +41,7 @@ __all__ = [
     "provider_named",
     "register",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,3 +17,7 @@ __all__ = [
     "resolve_device",
     "torch_available",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,3 +15,7 @@ __all__ = [
     "propagate",
     "set_default_device",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,3 +13,7 @@ __all__ = [
     "to_numpy",
     "unregister_container",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -26,6 +27,33 @@ def test_every_public_name_exists_and_is_listed() -> None:
         assert getattr(devicecore, name) is not None
     assert set(devicecore.__all__) <= set(dir(devicecore))
     assert devicecore.__all__ == sorted(devicecore.__all__)
+
+
+def packages() -> list[str]:
+    """Return the packages that say which of their names are public."""
+    inits = Path(devicecore.__file__).parent.glob("*/__init__.py")
+    found = [path for path in inits if "__all__" in path.read_text(encoding="utf-8")]
+    return sorted(f"devicecore.{path.parent.name}" for path in found)
+
+
+@pytest.mark.parametrize("name", packages())
+def test_a_package_lists_its_public_names_only(name: str) -> None:
+    if name in {"devicecore.cv", "devicecore.migrate"}:
+        pytest.importorskip("cv2")
+        pytest.importorskip("torch")
+    package = importlib.import_module(name)
+    listed = set(dir(package))
+    assert set(package.__all__) <= listed
+    assert not [each for each in listed if each.startswith("_")]
+    assert all(hasattr(package, each) for each in listed)
+    if name == "devicecore.cv":
+        listed -= {*dir(importlib.import_module("cv2")), "createCLAHE"}
+    assert listed == set(package.__all__)
+
+
+def test_all_public_packages_are_looked_at() -> None:
+    names = {"cv", "doctor", "migrate", "onnx", "testing"}
+    assert {f"devicecore.{name}" for name in names} <= {*packages()}
 
 
 def test_type_checkers_see_the_same_names() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from devicecore.errors import RefusedCallError
+from devicecore.first_use import first_use
 from devicecore.migrate.values import arrays_in
 
 if TYPE_CHECKING:
@@ -86,8 +87,10 @@ def _is_plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 @cache
 def _by(options: Options) -> tuple[Callable[..., Any], Policy]:
     """Return what computes calls, and which kernels it takes."""
-    from devicecore.cv.calling import computed
-    from devicecore.cv.policy import Policy
+    with first_use():  # torch, for one, may not be imported yet
+        from devicecore.cv import choosing  # noqa: F401 - with what computes calls
+        from devicecore.cv.calling import computed
+        from devicecore.cv.policy import Policy
 
     return computed, Policy(label=options.kernel, accepted=options.accept, is_strict=True)
 
