@@ -10,7 +10,7 @@ What is refused is public knowledge:
 - Metal has no float64 (pytorch/pytorch#122602), and so no complex128.
 - torch 2.4, the oldest one that we support, has no unsigned integers but bytes on MPS
   (pytorch/pytorch#159076, mended by #159094 for 2.9), and no operators for shifts
-  (pytorch/pytorch#131813); its `native_functions.yaml` has "CPU, CUDA" for those of `REFUSED`, and
+  (pytorch/pytorch#131813); its `native_functions.yaml` has "CPU, CUDA" for those of `SHIFTS`, and
   none for any other operation that a kernel uses.
 - Intel's Arc of the first generation has no unit for float64 (intel/torch-xpu-ops#1742).
 

@@ -17,7 +17,6 @@ from devicecore import (
     DeviceName,
     DeviceOptions,
     DeviceSet,
-    FactoryRegistry,
     device_scope,
     get_providers,
     is_gpu_available,
@@ -32,7 +31,7 @@ from devicecore.errors import DeviceCoreError
 from devicecore.onnx import OnnxModel, session_options
 from devicecore.ort.tiny_model import tiny_model
 from devicecore.runtime import Runtime, default_runtime
-from devicecore.testing import FakeFactory, OnnxBackend
+from devicecore.testing import OnnxBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,31 +40,9 @@ pytestmark = pytest.mark.usefixtures("cache_dir")
 
 
 @pytest.fixture(autouse=True)
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    registry = FactoryRegistry()  # of local classes, which no child process can import to probe
-
-    class Host(FakeFactory):
-        device_type = "CPU"
-        device_class = "CPU"
-        frameworks = ("torch", "onnx")
-
-    class Cuda(FakeFactory):
-        device_type = "CUDA"
-        frameworks = ("torch", "onnx")
-        torch_name = "cuda"
-        count = 2
-
-    class Acme(FakeFactory):
-        device_type = "Acme"
-        device_class = "NPU"
-        frameworks = ("onnx",)
-
-    registry.register_class("CPU", Host, 60)
-    registry.register_class("CUDA", Cuda, 200)
-    registry.register_class("Acme", Acme, 20)
-    made = Runtime(registry)
-    monkeypatch.setattr(runtime_module, "_default", made)
-    yield made
+def _the_fakes_only(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(runtime_module, "_default", runtime)
+    yield
     set_default_device(None)
 
 

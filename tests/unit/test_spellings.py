@@ -33,41 +33,11 @@ from devicecore.errors import (
     UnknownDeviceError,
 )
 from devicecore.runtime import Runtime
-from devicecore.testing import FakeFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.usefixtures("cache_dir")
-
-
-@pytest.fixture
-def registry() -> FactoryRegistry:
-    class Host(FakeFactory):  # local ones, which no child process can import to probe
-        device_type = "CPU"
-        device_class = "CPU"
-        frameworks = ("torch", "onnx")
-
-    class Cuda(FakeFactory):
-        device_type = "CUDA"
-        frameworks = ("torch", "onnx")
-        priority = 200
-        count = 2
-
-    class Acme(FakeFactory):
-        device_type = "Acme"
-        device_class = "NPU"
-
-    made = FactoryRegistry()
-    made.register_class("CPU", Host, 60)
-    made.register_class("CUDA", Cuda, 200)
-    made.register_class("Acme", Acme, 220)
-    return made
-
-
-@pytest.fixture
-def runtime(registry: FactoryRegistry) -> Runtime:
-    return Runtime(registry)
 
 
 CUDA_WORDS = ["CUDA", "cuda", "Cuda", "CUDAExecutionProvider", "cudaexecutionprovider"]
@@ -78,27 +48,29 @@ CUDA_WORDS = ["CUDA", "cuda", "Cuda", "CUDAExecutionProvider", "cudaexecutionpro
     [*((word, "CUDA") for word in CUDA_WORDS), ("acme", "Acme"), ("ACME", "Acme")],
 )
 def test_a_type_counts_in_any_case_and_by_its_provider(
-    registry: FactoryRegistry, word: str, meant: str
+    factory_registry: FactoryRegistry, word: str, meant: str
 ) -> None:
-    assert registry.get_factory(word).device_type == meant
-    assert registry.device_priority(word) == registry.device_priority(meant) > 0
-    assert [each.registration.device_type for each in registry.explain(word)] == [meant]
-    assert registry.new_device(word, DeviceOptions(), "").device_type == meant
-    manager = DeviceMgr.create(registry=registry)
+    assert factory_registry.get_factory(word).device_type == meant
+    assert factory_registry.device_priority(word) == factory_registry.device_priority(meant) > 0
+    assert [each.registration.device_type for each in factory_registry.explain(word)] == [meant]
+    assert factory_registry.new_device(word, DeviceOptions(), "").device_type == meant
+    manager = DeviceMgr.create(registry=factory_registry)
     assert manager.num_device_type(word) == len(manager.devices_by_type(meant)) > 0
     assert manager.lookup_device(word).device_type == meant
 
 
 def test_a_class_has_the_priority_and_the_candidates_of_its_types(
-    registry: FactoryRegistry,
+    factory_registry: FactoryRegistry,
 ) -> None:
     for word in ("GPU", "gpu"):
-        assert registry.device_priority(word) == 200
-        assert [each.registration.device_type for each in registry.explain(word)] == ["CUDA"]
+        assert factory_registry.device_priority(word) == 200
+        assert [each.registration.device_type for each in factory_registry.explain(word)] == [
+            "CUDA"
+        ]
         with pytest.raises(UnknownDeviceError, match=r"is a class of devices; its types .* CUDA"):
-            registry.get_factory(word)
-    registry.explain(deep=True)
-    assert registry.device_priority("npu") == 220
+            factory_registry.get_factory(word)
+    factory_registry.explain(deep=True)
+    assert factory_registry.device_priority("npu") == 100
 
 
 ASKED: list[Callable[[FactoryRegistry, Any], object]] = [
@@ -127,23 +99,23 @@ NEAR = [
 @pytest.mark.parametrize("entry", range(len(ASKED)))
 @pytest.mark.parametrize(("word", "near"), NEAR)
 def test_a_word_for_no_type_here_says_what_is_near(
-    registry: FactoryRegistry, entry: int, word: str, near: str
+    factory_registry: FactoryRegistry, entry: int, word: str, near: str
 ) -> None:
     if word == "acmee" and entry > 2:
         near = "no known device type"
     with pytest.raises((InvalidDeviceNameError, UnknownDeviceError)) as caught:
-        ASKED[entry](registry, word)
+        ASKED[entry](factory_registry, word)
     assert near in str(caught.value)
 
 
-def test_what_is_no_word_is_one_clear_error(registry: FactoryRegistry) -> None:
+def test_what_is_no_word_is_one_clear_error(factory_registry: FactoryRegistry) -> None:
     wrongs: list[Any] = [None, 3, [], "", "cuda:1", "a b"]
     for wrong in wrongs:
         with pytest.raises(InvalidDeviceNameError):
-            registry.get_factory(wrong)
-    assert registry.device_priority("Unheard") == -1
+            factory_registry.get_factory(wrong)
+    assert factory_registry.device_priority("Unheard") == -1
     with pytest.raises(InvalidDeviceNameError, match="CUDA and TENSORRT"):
-        registry.device_priority("NVIDIA")
+        factory_registry.device_priority("NVIDIA")
 
 
 @pytest.mark.parametrize(
@@ -225,25 +197,25 @@ def test_the_doctor_says_what_is_near(
         ("CPUExecutionProvider, Acme", ["CPU", "Acme", "CUDA"]),
         ("gpu", ["CUDA", "Acme", "CPU"]),
         ("NVIDIA", ["CUDA", "Acme", "CPU"]),
-        ("dml,Radeon,trt,cpu", ["CPU", "Acme", "CUDA"]),
+        ("dml,Radeon,trt,cpu", ["CPU", "CUDA", "Acme"]),
         (" CudaExecutionProvider ,, npu", ["CUDA", "Acme", "CPU"]),
     ],
 )
 def test_preferred_types_are_words_too(
-    registry: FactoryRegistry, words: str, first: list[str], monkeypatch: pytest.MonkeyPatch
+    factory_registry: FactoryRegistry, words: str, first: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEVICECORE_PREFER", words)
-    assert list(registry.device_types) == first
+    assert list(factory_registry.device_types) == first
 
 
 @pytest.mark.parametrize("words", ["nvidia", "gpu", "CUDAExecutionProvider", "webgpu, Cuda"])
 def test_types_that_are_left_out_are_words_too(
-    registry: FactoryRegistry, words: str, monkeypatch: pytest.MonkeyPatch
+    factory_registry: FactoryRegistry, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEVICECORE_EXCLUDE", words)
     with pytest.raises(NotLiveError, match="DEVICECORE_EXCLUDE leaves it out"):
-        registry.get_factory("cuda")
-    assert registry.get_factory("acme").device_type == "Acme"
+        factory_registry.get_factory("cuda")
+    assert factory_registry.get_factory("acme").device_type == "Acme"
 
 
 @pytest.mark.parametrize("variable", ["DEVICECORE_PREFER", "DEVICECORE_EXCLUDE"])
@@ -258,22 +230,22 @@ def test_types_that_are_left_out_are_words_too(
     ],
 )
 def test_a_wrong_word_in_a_variable_is_one_error(
-    registry: FactoryRegistry,
+    factory_registry: FactoryRegistry,
     variable: str,
     word: str,
     near: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(variable, f"cuda, {word}")
-    runtime = Runtime(registry)
+    runtime = Runtime(factory_registry)
     for ask in (
         lambda: resolve(runtime=runtime),
         lambda: resolve_device(True, runtime=runtime),
         lambda: is_gpu_available(runtime=runtime),
         lambda: get_providers(runtime=runtime),
         lambda: torch_available(runtime=runtime),
-        lambda: DeviceMgr.create(registry=registry),
-        registry.explain,
+        lambda: DeviceMgr.create(registry=factory_registry),
+        factory_registry.explain,
     ):
         with pytest.raises(ConfigurationError, match=variable) as caught:
             ask()
@@ -281,17 +253,17 @@ def test_a_wrong_word_in_a_variable_is_one_error(
 
 
 def test_the_cpu_is_never_left_out(
-    registry: FactoryRegistry, monkeypatch: pytest.MonkeyPatch
+    factory_registry: FactoryRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEVICECORE_EXCLUDE", "CPUExecutionProvider")
     with pytest.raises(ConfigurationError, match="but the CPU"):
-        registry.get_factory("cpu")
+        factory_registry.get_factory("cpu")
 
 
 @pytest.mark.parametrize("key", ["cuda", "Cuda", "CUDAExecutionProvider", "gpu", "GPU"])
-def test_options_count_by_any_word(registry: FactoryRegistry, key: str) -> None:
+def test_options_count_by_any_word(factory_registry: FactoryRegistry, key: str) -> None:
     for options in (DeviceOptions(device_count={key: 1}), DeviceOptions(visible={key: (1,)})):
-        made = DeviceMgr.create(options, registry)
+        made = DeviceMgr.create(options, factory_registry)
         assert made.num_device_type("CUDA") == 1
 
 
@@ -305,14 +277,16 @@ def test_options_count_by_any_word(registry: FactoryRegistry, key: str) -> None:
         ("???", "is no type here"),
     ],
 )
-def test_options_for_no_type_are_one_error(registry: FactoryRegistry, key: str, said: str) -> None:
+def test_options_for_no_type_are_one_error(
+    factory_registry: FactoryRegistry, key: str, said: str
+) -> None:
     for options in (DeviceOptions(device_count={key: 1}), DeviceOptions(visible={key: (1,)})):
         with pytest.raises(UnknownDeviceError, match=said):
-            DeviceMgr.create(options, registry)
+            DeviceMgr.create(options, factory_registry)
 
 
-def test_kernels_are_for_types_and_classes_in_any_case(registry: FactoryRegistry) -> None:
-    manager = DeviceMgr.create(registry=registry)
+def test_kernels_are_for_types_and_classes_in_any_case(factory_registry: FactoryRegistry) -> None:
+    manager = DeviceMgr.create(registry=factory_registry)
     cuda, acme = manager.lookup_device("cuda:0"), manager.lookup_device("acme")
     for word, fits in [
         ("Cuda", cuda),
