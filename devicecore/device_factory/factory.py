@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import field, frozen
-from attrs.validators import (
-    and_,
-    deep_iterable,
-    deep_mapping,
-    ge,
-    instance_of,
-    optional,
-)
 
 from devicecore.liveness import Liveness
+from devicecore.liveness.validators import check, check_mapping, is_a
 from devicecore.names import canonical_type, checked_framework, meant_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from attrs import Attribute
 
@@ -30,15 +24,34 @@ if TYPE_CHECKING:
     from devicecore.liveness import PhysicalDevice
 
 
-_counts = deep_mapping(
-    key_validator=instance_of(str), value_validator=and_(instance_of(int), ge(0))
-)
-_by_type = deep_mapping(
-    key_validator=instance_of(str),
-    value_validator=deep_iterable(member_validator=instance_of(int)),
-)
-_texts = deep_iterable(member_validator=instance_of(str), iterable_validator=instance_of(tuple))
-_positive = and_(instance_of(int), ge(1))
+def _counts(_: object, attribute: Attribute[Any], value: Any) -> None:
+    check_mapping(attribute.name, value, "{'CPU': 3}")
+    for key, count in value.items():
+        check(f"{attribute.name}[{key!r}]", count, int, least=0)
+
+
+def _by_type(_: object, attribute: Attribute[Any], value: Any) -> None:
+    check_mapping(attribute.name, value, "{'CUDA': (0, 2)}")
+    for key, indices in value.items():
+        if isinstance(indices, str) or not isinstance(indices, Iterable):
+            name = f"{attribute.name}[{key!r}]"
+            msg = f"{name} is {indices!r}; it is a list of indices, such as (0, 2)"
+            raise TypeError(msg)
+        for index in indices:
+            check(f"an index in {attribute.name}[{key!r}]", index, int)
+
+
+def _texts(_: object, attribute: Attribute[Any], value: Any) -> None:
+    if not isinstance(value, tuple):
+        hint = f"; give a list: [{value!r}]" if isinstance(value, str) else ""
+        msg = f"{attribute.name} is {value!r}; it is a list of names{hint}"
+        raise TypeError(msg)
+    for each in value:
+        check(f"a name in {attribute.name}", each, str)
+
+
+def _tuple(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list | set | frozenset) else given
 
 
 def _once(_: object, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
@@ -53,12 +66,14 @@ def _once(_: object, attribute: Attribute[Any], value: Mapping[str, object]) -> 
 
 def _names(given: Any) -> Any:
     """Write objects of frameworks and device names as texts; the validator sees all else."""
+    given = _tuple(given)
     if not isinstance(given, tuple):
         return given
     return tuple(each if (text := meant_by(each)) is None else str(text) for each in given)
 
 
 def _frameworks(given: Any) -> Any:
+    given = _tuple(given)
     if not isinstance(given, tuple) or not all(isinstance(each, str) for each in given):
         return given
     return tuple(dict.fromkeys(map(checked_framework, given)))
@@ -92,8 +107,8 @@ class DeviceOptions:
         factory=dict, validator=[_by_type, _once], hash=False
     )
     filters: tuple[str, ...] = field(default=(), converter=_names, validator=_texts)
-    memory_limit: int | None = field(default=None, validator=optional(_positive))
-    threads: int | None = field(default=None, validator=optional(_positive))
+    memory_limit: int | None = field(default=None, validator=is_a(int, or_none=True, least=1))
+    threads: int | None = field(default=None, validator=is_a(int, or_none=True, least=1))
     frameworks: tuple[str, ...] = field(default=(), converter=_frameworks, validator=_texts)
     physical: tuple[PhysicalDevice, ...] = ()
 

@@ -31,6 +31,9 @@ class Aliases:
 
     def count(self, type_or_class: str, count_otherwise: Callable[[], int]) -> int:
         """Return how many devices are of a type; of a family, what *count_otherwise* counts."""
+        given: object = type_or_class
+        if not isinstance(given, str):
+            return count_otherwise()  # which says that it is none
         if known := self._counts.get(type_or_class):
             return known
         others = self._others  # a change meanwhile puts another one in its place

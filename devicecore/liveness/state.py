@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, evolve, field, frozen
-from attrs.validators import in_, instance_of, optional
+from attrs.validators import in_
 
 from devicecore.errors import shorten, without_pip
+from devicecore.liveness.validators import is_a
 from devicecore.names import canonical_type
 
 if TYPE_CHECKING:
@@ -64,13 +65,13 @@ class PhysicalDevice:
         details: Further facts as text, such as ``{"compute_capability": "9.0"}``.
     """
 
-    device_type: str = field(validator=instance_of(str))
-    index: int = field(validator=instance_of(int))
-    physical_id: str | None = field(default=None, validator=optional(instance_of(str)))
-    description: str = field(default="", validator=instance_of(str))
-    device_class: str = field(default="GPU", converter=_class, validator=instance_of(str))
-    memory_bytes: int = field(default=0, validator=instance_of(int))
-    numa_node: int | None = field(default=None, validator=optional(instance_of(int)))
+    device_type: str = field(validator=is_a(str))
+    index: int = field(validator=is_a(int))
+    physical_id: str | None = field(default=None, validator=is_a(str, or_none=True))
+    description: str = field(default="", validator=is_a(str))
+    device_class: str = field(default="GPU", converter=_class, validator=is_a(str))
+    memory_bytes: int = field(default=0, validator=is_a(int))
+    numa_node: int | None = field(default=None, validator=is_a(int, or_none=True))
     details: Mapping[str, str] = field(factory=dict, hash=False)
 
 
@@ -98,9 +99,9 @@ class Liveness:
 
     state: State = field(validator=in_(get_args(State)))
     evidence: Evidence = field(default="metadata", validator=in_(get_args(Evidence)))
-    reason: str = field(default="", converter=_one_line, validator=instance_of(str))
-    detail: str = field(default="", validator=instance_of(str))
-    fix: str = field(default="", converter=_fix, validator=instance_of(str))
+    reason: str = field(default="", converter=_one_line, validator=is_a(str))
+    detail: str = field(default="", validator=is_a(str))
+    fix: str = field(default="", converter=_fix, validator=is_a(str))
     frameworks: Mapping[str, Liveness] = field(factory=dict, hash=False)
     seconds: float = field(default=0.0, eq=False)
     devices: tuple[PhysicalDevice, ...] = ()

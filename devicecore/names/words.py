@@ -170,7 +170,7 @@ def meant_framework(text: str | None) -> str | None:
     if not text:
         return None
     found = canonical_framework(text)
-    if found in FRAMEWORKS or not get_close_matches(str(text).casefold(), _FRAMEWORKS, n=1):
+    if found in tuple(FRAMEWORKS) or not get_close_matches(str(text).casefold(), _FRAMEWORKS, n=1):
         return found
     return checked_framework(text)
 
@@ -186,7 +186,7 @@ def checked_framework(text: str, what: str = "framework") -> str:
         ValueError: It names none; says which is near.
     """
     found = canonical_framework(text)
-    if found not in FRAMEWORKS:
+    if found not in tuple(FRAMEWORKS):  # a tuple, since what was given need not be hashable
         near = get_close_matches(str(text).casefold(), _FRAMEWORKS, n=1)
         hint = f"; did you mean {_FRAMEWORKS[near[0]]!r}?" if near else ""
         msg = f"the {what} is {text!r}; there are 'onnx' and 'torch'{hint}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from numbers import Number
+from numbers import Number, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -57,8 +57,9 @@ def checked_threads(threads: Any) -> int | None:
     Raises:
         ValueError: It is no number from 1, nor None.
     """
-    if threads is None or (isinstance(threads, int) and threads >= 1):
-        return threads
+    is_whole = isinstance(threads, int) and not isinstance(threads, bool)
+    if threads is None or (is_whole and threads >= 1):
+        return threads  # type: ignore[no-any-return]
     msg = f"threads is {threads!r}; it is a whole number from 1, or None"
     raise ValueError(msg)
 
@@ -69,7 +70,9 @@ def checked_share(min_nodes: float | None) -> float | None:
     Raises:
         ValueError: It is no share of the nodes, nor None.
     """
-    if min_nodes is None or 0 < min_nodes <= 1:
+    given: Any = min_nodes
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if min_nodes is None or (is_number and 0 < min_nodes <= 1):
         return min_nodes
     msg = f"min_nodes is {min_nodes!r}; it is a share of the nodes, above 0 and up to 1"
     raise ValueError(msg)

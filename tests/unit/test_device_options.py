@@ -40,3 +40,41 @@ def test_an_unknown_framework_is_refused_with_the_near_one() -> None:
 def test_a_type_that_is_named_twice_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="mean the same; name it once"):
         checked(DeviceOptions(**options), TYPES)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"frameworks": "torch"}, TypeError, r"frameworks is 'torch'; .*give a list: \['torch'\]"),
+        ({"frameworks": [3]}, TypeError, "a name in frameworks is 3; it is a text"),
+        ({"frameworks": None}, TypeError, "frameworks is None; it is a list of names"),
+        ({"filters": "cuda"}, TypeError, r"give a list: \['cuda'\]"),
+        ({"filters": [None]}, TypeError, "a name in filters is None; it is a text"),
+        ({"device_count": {1: 2}}, TypeError, "device_count has the key 1; keys are texts"),
+        ({"device_count": 3}, TypeError, "device_count is 3; it is a mapping such as"),
+        ({"device_count": {"CPU": "3"}}, TypeError, r"device_count\['CPU'\] is '3'; it is a whole"),
+        ({"device_count": {"CPU": True}}, TypeError, r"device_count\['CPU'\] is True"),
+        ({"device_count": {"CPU": -1}}, ValueError, r"device_count\['CPU'\] is -1; .* from 0"),
+        ({"visible": {"CUDA": 0}}, TypeError, r"visible\['CUDA'\] is 0; it is a list of indices"),
+        ({"visible": {"CUDA": "0"}}, TypeError, "it is a list of indices"),
+        ({"visible": {"CUDA": ["a"]}}, TypeError, r"an index in visible\['CUDA'\] is 'a'"),
+        ({"visible": ["CUDA"]}, TypeError, "visible is .*; it is a mapping such as"),
+        ({"threads": 0}, ValueError, "threads is 0; it is a whole number from 1, or None"),
+        ({"threads": 2.5}, TypeError, "threads is 2.5; it is a whole number from 1, or None"),
+        ({"memory_limit": "1 GB"}, TypeError, "memory_limit is '1 GB'; it is a whole number"),
+    ],
+)
+def test_a_value_of_a_wrong_kind_is_one_sentence(
+    options: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said) as caught:
+        DeviceOptions(**options)
+    assert "Attribute(" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_lists_are_taken_as_tuples() -> None:
+    asked = DeviceOptions(frameworks=["PyTorch"], filters=["cuda:1"], visible={"CUDA": [0]})
+    assert asked.frameworks == ("torch",)
+    assert asked.filters == ("cuda:1",)
+    assert hash(asked) == hash(DeviceOptions(frameworks=("torch",), filters=("cuda:1",)))

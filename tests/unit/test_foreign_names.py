@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore import DeviceName, default_manager, device_scope, resolve, resolve_device
+from devicecore import (
+    DeviceName,
+    default_manager,
+    device_scope,
+    is_gpu_available,
+    resolve,
+    resolve_device,
+)
 from devicecore.device_factory import default_registry
 from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
 
@@ -103,6 +110,15 @@ def test_a_policy_that_is_none_says_what_one_is(policy: Any, said: str) -> None:
     with pytest.raises(ValueError, match="is no policy") as caught:
         resolve(policy=policy)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [[], {}, ["torch"]])
+def test_what_cannot_be_hashed_is_refused_as_all_else(wrong: Any) -> None:
+    for ask in (is_gpu_available, lambda word: resolve(framework=word)):
+        with pytest.raises(ValueError, match="there are 'onnx' and 'torch'"):
+            ask(wrong)
+    with pytest.raises(InvalidDeviceNameError):
+        default_manager().num_device_type(wrong)
 
 
 @pytest.mark.parametrize("word", ["cpu", "False", "cuda"])
