@@ -200,13 +200,13 @@ def test_an_argument_of_a_wrong_kind_is_one_clear_error(
 
 @pytest.mark.parametrize("min_nodes", ["0.5", b"1", [], {}, True, float("nan"), 2])
 def test_a_share_of_a_wrong_kind_is_one_clear_error(min_nodes: Any) -> None:
-    with pytest.raises(ValueError, match="min_nodes is .*; it is a share"):
+    with pytest.raises(ValueError, match=r"min_nodes is .*; it is a share"):
         OnnxModel(tiny_model(), min_nodes=min_nodes)
 
 
 @pytest.mark.parametrize("threads", [True, "2", [], 2.0])
 def test_threads_of_a_wrong_kind_are_one_clear_error(threads: Any) -> None:
-    with pytest.raises(ValueError, match="threads is .*; it is a whole number"):
+    with pytest.raises(ValueError, match=r"threads is .*; it is a whole number"):
         OnnxModel(tiny_model(), threads=threads)
 
 
