@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
@@ -128,8 +128,9 @@ def _say(error: Exception, out: Output | None) -> None:
     if out is not None:
         facts = vars(error) if isinstance(error, DeviceCoreError) else {}
         data = {"error": {"type": type(error).__name__, "message": message, **facts}}
-        print(json.dumps(data, indent=2, default=str), file=out)
-        out.flush()
+        with suppress(LostOutputError):  # the line above has told it all
+            print(json.dumps(data, indent=2, default=str), file=out)
+            out.flush()
 
 
 def _say_that_output_is_lost(out: Output) -> int:

@@ -95,6 +95,13 @@ def test_an_error_does_not_go_to_standard_output(tmp_path: Path) -> None:
     assert (code, said, (tmp_path / "out").read_text()) == (2, "", "")
 
 
+@pytest.mark.parametrize("where", [">&-", ">/dev/full", "| true"])
+def test_an_error_as_data_that_is_lost_was_told_in_its_line(where: str, tmp_path: Path) -> None:
+    code, said = shell(f"devicecore resolve nonsense --json {where}", tmp_path)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "'nonsense' is no known device type" in said
+
+
 @pytest.mark.parametrize("call", ["doctor", "devices --json"])
 def test_a_reader_that_leaves(call: str, tmp_path: Path) -> None:
     code, said = shell(f"devicecore {call} | true", tmp_path)
