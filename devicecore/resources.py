@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from devicecore.errors import UnknownResourceError
 from devicecore.fork import rearm_after_fork
+from devicecore.locks import PatientLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -21,7 +22,7 @@ class _Slot:
     """One resource, made by whoever comes first while the others wait."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # who asks for it while making it recurses, and is told so
+        self.lock = PatientLock()  # who asks for it while making it recurses, and is told so
         self.made = False
         self.value: Any = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -16,6 +15,7 @@ from devicecore.cv.sample_layouts import CHANNELS, samples_of_channels, samples_
 from devicecore.first_use import first_use
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
+from devicecore.locks import PatientLock
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Quarantine:
 
     def __init__(self) -> None:
         self._found: dict[Any, str] = {}
-        self._lock = threading.RLock()
+        self._lock = PatientLock()
         rearm_after_fork(self)
 
     def reason(self, op: str, device: Device, test: Callable[[], str]) -> str:
@@ -61,7 +61,7 @@ class Quarantine:
 
     def after_fork(self) -> None:
         """Take a lock of its own in a forked child."""
-        self._lock = threading.RLock()
+        self._lock = PatientLock()
 
 
 _quarantine = Quarantine()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.device.stalls import Activity
 from devicecore.fork import rearm_after_fork
+from devicecore.locks import SLICE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -29,7 +30,6 @@ _inside = threading.local()
 # not be one of the bounded number: the call that it is inside of may wait for it.
 _DEEPEST = 32
 _MOST_FURTHER = 10_000
-_SLICE_S = 0.2
 # How long nothing may compute until one more call starts; twice as long before each further one.
 _PATIENCE_S = 1.0
 # How long nothing may compute until `close` does not wait any more.
@@ -70,7 +70,7 @@ def wait_until_done(futures: Collection[Future[Any]]) -> None:
     Python does not hear one that comes just before a wait without an end, or that the system gives
     to another thread.
     """
-    while wait(futures, _SLICE_S).not_done:
+    while wait(futures, SLICE_S).not_done:
         pass
 
 
@@ -214,7 +214,7 @@ class TaskPool:
             self._finish(then)
 
     def _finish(self, then: Callable[[], object]) -> None:
-        while not self._running.wait_until_over(_SLICE_S):
+        while not self._running.wait_until_over(SLICE_S):
             pass
         for executor in (self._executor, self._further):
             executor.shutdown(wait=True)
@@ -223,7 +223,7 @@ class TaskPool:
     def _is_over(self) -> bool:
         """Wait until nothing runs; return False if what runs has only waited for long."""
         before = self._running.measure()
-        while not self._running.wait_until_over(_SLICE_S):
+        while not self._running.wait_until_over(SLICE_S):
             if time.monotonic() - before[1] < _PATIENCE_OF_CLOSE_S:
                 continue
             if self._running.only_waits_since(before):

@@ -6,6 +6,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from devicecore.locks import PatientLock
+
 if TYPE_CHECKING:
     from devicecore.kernels import Kernel
 
@@ -14,12 +16,10 @@ class Turns:
     """A lock for each kernel, by whichever name it is called."""
 
     def __init__(self) -> None:
-        self._locks: weakref.WeakKeyDictionary[Kernel, threading.RLock] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._locks: weakref.WeakKeyDictionary[Kernel, PatientLock] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    def of(self, kernel: Kernel) -> threading.RLock:
+    def of(self, kernel: Kernel) -> PatientLock:
         """Return the lock of *kernel*; a kernel may call itself."""
         with self._lock:
-            return self._locks.setdefault(kernel, threading.RLock())
+            return self._locks.setdefault(kernel, PatientLock())

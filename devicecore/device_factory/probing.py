@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from devicecore.liveness.report import (
     read_report,
 )
 from devicecore.liveness.target import resolve
+from devicecore.locks import PatientLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +43,7 @@ _FRAMEWORK_PACKAGES = (
 )
 _FRAMEWORKS = ("torch", "onnx")
 _TIMEOUT_S = 10.0
+_LEAST_AT_ONCE = 4
 _LOCK_TIMEOUT_S = 120.0
 _SLICE_S = 0.2
 
@@ -283,7 +284,7 @@ class _Turn:
 
     def after_fork(self) -> None:
         """Start with no probe running, as a forked child does."""
-        self.guard = threading.Lock()
+        self.guard = PatientLock()
         self.probes = 0
         self.lock: Any = None
 
@@ -304,8 +305,7 @@ def _one_process_at_a_time(cache: EvidenceCache) -> Iterator[None]:
             with suppress(OSError):
                 _turn.lock = _acquired(folder / "probe.lock", before)
         if _turn.interrupts != before:
-            msg = "the probe was interrupted"
-            raise ProbesStoppedError(msg)
+            raise ProbesStoppedError
         _turn.probes += 1
     try:
         yield
@@ -332,14 +332,19 @@ def _acquired(file: Path, interrupts: int) -> FileLock | None:
 
 
 def at_once(ask_one: Callable[..., object], questions: Sequence[tuple[Any, ...]]) -> None:
-    """Call *ask_one* with each of *questions*, all at once; Ctrl-C ends all that they wait for."""
+    """Call *ask_one* with each of *questions*, many at once; Ctrl-C ends all that they wait for.
+
+    Not all at once: each may start a process that imports a large framework. One that hangs keeps
+    the others waiting for its place until its time is over, and only if as many others hang.
+    """
     if not questions:
         return
+    most = max(_LEAST_AT_ONCE, config.effective_cpu_count())
     from concurrent.futures import ThreadPoolExecutor
 
     from devicecore.device.pool import wait_until_done
 
-    with ThreadPoolExecutor(len(questions), "devicecore-examine") as threads:
+    with ThreadPoolExecutor(min(len(questions), most), "devicecore-examine") as threads:
         try:
             asked = [threads.submit(ask_one, *question) for question in questions]
             wait_until_done(asked)
@@ -348,6 +353,7 @@ def at_once(ask_one: Callable[..., object], questions: Sequence[tuple[Any, ...]]
         except KeyboardInterrupt:
             from devicecore.liveness.isolation import stop_probes  # late: it imports subprocess
 
+            threads.shutdown(wait=False, cancel_futures=True)
             _turn.interrupts += 1  # for those that wait for another process
             stop_probes()
             raise

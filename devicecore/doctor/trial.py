@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import subprocess
+import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from attrs import asdict, evolve
 from devicecore.doctor.case import Session, Trial
 from devicecore.errors import MissingDependencyError, ModelError, NotLiveError
 from devicecore.liveness.interpreter import interpreter
+from devicecore.locks import SLICE_S
 from devicecore.optional import installed, require
 from devicecore.optional.search_path import search_path
 from devicecore.ort import (
@@ -92,15 +94,7 @@ def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
         "library": session.library,
     }
     try:
-        child = subprocess.run(  # noqa: S603 - our own interpreter with our own text
-            [python, "-P", "-c", _BOOT],
-            input=json.dumps(job),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
+        child = _run([python, "-P", "-c", _BOOT], json.dumps(job), timeout_s)
     except subprocess.TimeoutExpired:
         return evolve(session, trial=Trial(timed_out=True))
     except OSError as error:  # no memory or no descriptors left
@@ -114,6 +108,27 @@ def tried(session: Session, timeout_s: float = _TIMEOUT_S) -> Session:
     if fault := found.pop("fault", ""):
         raise ModelError(model or session.title, fault)
     return evolve(session, trial=_from_json(found))
+
+
+def _run(command: list[str], text: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """Do what `subprocess.run` does, waiting in slices so that a Ctrl-C ends it."""
+    pipe, end = subprocess.PIPE, time.monotonic() + timeout_s
+    with subprocess.Popen(  # noqa: S603 - our own interpreter with our own text
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    ) as child:
+        given: str | None = text
+        try:
+            while True:
+                try:
+                    stdout, stderr = child.communicate(given, SLICE_S)
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > end:
+                        raise
+                    given = None  # it has that
+                else:
+                    return subprocess.CompletedProcess(command, child.returncode, stdout, stderr)
+        finally:
+            child.kill()
 
 
 def _from_json(found: dict[str, Any]) -> Trial:

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from devicecore.liveness.probe_process import ProbeProcess, stop_probes
-from devicecore.liveness.report import Report, ask, broken, failure, read_report
+from devicecore.liveness.probe_process import ProbeProcess, running_probes, stop_probes
+from devicecore.liveness.report import (
+    ProbesStoppedError,
+    Report,
+    ask,
+    broken,
+    failure,
+    read_report,
+)
 from devicecore.liveness.state import Liveness
+from devicecore.locks import SLICE_S
 from devicecore.optional.search_path import search_path
 
 if TYPE_CHECKING:
@@ -31,6 +39,9 @@ def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s
     """Ask in a thread of this process: it may hang, but it can still kill the process.
 
     A thread cannot be stopped, so one that hangs stays behind.
+
+    Raises:
+        InterruptedError: `stop_probes` was called meanwhile.
     """
     reports: list[Report] = []
 
@@ -41,8 +52,16 @@ def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s
             reports.append(Report(failure(error)))
 
     thread = threading.Thread(target=work, name="devicecore-probe", daemon=True)
-    thread.start()
-    thread.join(timeout_s)
+    running_probes.add(thread)
+    try:
+        thread.start()
+        end = time.monotonic() + timeout_s
+        while thread.is_alive() and (left_s := end - time.monotonic()) > 0:
+            if thread not in running_probes:
+                raise ProbesStoppedError
+            thread.join(min(left_s, SLICE_S))
+    finally:
+        running_probes.discard(thread)
     return reports[0] if reports else Report(_timed_out(timeout_s))
 
 

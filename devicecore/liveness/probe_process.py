@@ -32,8 +32,8 @@ _LONGEST_WAIT_S = 86_400.0
 _SLICE_S = 0.1
 _LAST_WORDS_S = 1.0
 
-# The children that probe right now; one that was taken out by `stop_probes` says nothing.
-running_probes: set[subprocess.Popen[bytes]] = set()
+# The children and threads that probe right now; one that `stop_probes` has taken out says nothing.
+running_probes: set[subprocess.Popen[bytes] | threading.Thread] = set()
 
 
 class ProbeProcess:
@@ -121,8 +121,7 @@ class ProbeProcess:
             self.limit_s = stated_s or timeout_s
             if self._spent_s(without_imports=own_timeout) > self.limit_s:
                 return False
-        msg = "the probe was interrupted"
-        raise ProbesStoppedError(msg)
+        raise ProbesStoppedError
 
     def _spent_s(self, *, without_imports: bool) -> float:
         now = time.monotonic()
@@ -202,14 +201,16 @@ def checked_timeout(stated: object) -> float | None:
 
 
 def stop_probes() -> None:
-    """Stop every probe that runs in a child; who waits for one gets an InterruptedError.
+    """Stop every probe that runs; who waits for one gets an InterruptedError.
 
     For a person who has pressed Ctrl-C: the children have sessions of their own, so the terminal
     does not reach them.
     """
     while running_probes:
         with suppress(KeyError):  # it may just have ended
-            _kill_group(running_probes.pop())
+            probe = running_probes.pop()
+            if not isinstance(probe, threading.Thread):  # nothing can stop those
+                _kill_group(probe)
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:

@@ -113,6 +113,9 @@ def _listed(prober: Prober) -> tuple[PhysicalDevice, ...]:
 class ProbesStoppedError(InterruptedError):
     """Somebody has stopped the probes; foreign code may raise the error that it is one of."""
 
+    def __init__(self) -> None:
+        super().__init__("the probe was interrupted")
+
 
 def pass_on_interrupt(error: BaseException) -> None:
     """Raise *error* again if a person pressed Ctrl-C; anything else is foreign code's own."""
