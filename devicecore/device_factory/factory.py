@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import field, frozen
@@ -13,7 +13,7 @@ from devicecore.liveness.validators import check, check_mapping, is_a
 from devicecore.names import canonical_type, checked_framework, meant_by
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from attrs import Attribute
 
@@ -33,12 +33,12 @@ def _counts(_: object, attribute: Attribute[Any], value: Any) -> None:
 def _by_type(_: object, attribute: Attribute[Any], value: Any) -> None:
     check_mapping(attribute.name, value, "{'CUDA': (0, 2)}")
     for key, indices in value.items():
-        if isinstance(indices, str) or not isinstance(indices, Iterable):
+        if isinstance(indices, str) or not isinstance(indices, Collection):
             name = f"{attribute.name}[{key!r}]"
             msg = f"{name} is {indices!r}; it is a list of indices, such as (0, 2)"
             raise TypeError(msg)
         for index in indices:
-            check(f"an index in {attribute.name}[{key!r}]", index, int)
+            check(f"an index in {attribute.name}[{key!r}]", index, int, least=0)
 
 
 def _texts(_: object, attribute: Attribute[Any], value: Any) -> None:

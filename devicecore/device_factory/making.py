@@ -10,7 +10,7 @@ from attrs import evolve
 from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
 from devicecore.device_factory.naming import registered_type, unknown
-from devicecore.device_factory.options import checked, is_class, of_classes
+from devicecore.device_factory.options import checked, is_class, of_classes, why_left_out
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness, seen_by
@@ -47,7 +47,7 @@ def add_devices(
     _second_wave(registry, wanted, devices, options, name_prefix)
     host = devices.pop(_HOST, [])
     if not host:
-        raise _why_none(registry, _HOST)
+        raise _why_none(registry, _HOST, options)
     passed = _only(filters, _all(devices))
     return [*host, *of_classes(options, passed, registry.known_types)]
 
@@ -113,7 +113,7 @@ def host_device(registry: FactoryRegistry, name_prefix: str) -> Device:
             found = evolve(one, physical=liveness.devices, frameworks=known)
             if made := _create(registry, registration, found, name_prefix):
                 return made[0]
-    raise _why_none(registry, _HOST)
+    raise _why_none(registry, _HOST, one)
 
 
 def devices_of_type(
@@ -127,7 +127,7 @@ def devices_of_type(
             made := _make(registry, registration, options, name_prefix)
         ):
             return made
-    raise _why_none(registry, device_type)
+    raise _why_none(registry, device_type, options)
 
 
 def _make(
@@ -204,7 +204,9 @@ def _check_kernels(kernels: Iterable[object]) -> None:
             raise TypeError(msg)
 
 
-def _why_none(registry: FactoryRegistry, device_type: str) -> NotLiveError | UnknownDeviceError:
+def _why_none(
+    registry: FactoryRegistry, device_type: str, options: DeviceOptions
+) -> NotLiveError | UnknownDeviceError:
     registrations = [each for each in registry.factories(device_type) if not each.after_class]
     if not registrations:
         return unknown(registry, device_type)
@@ -212,6 +214,9 @@ def _why_none(registry: FactoryRegistry, device_type: str) -> NotLiveError | Unk
         liveness = registry.liveness_of(registration)
         if not liveness.is_live:
             return NotLiveError(device_type, liveness.state, liveness.reason, liveness.fix)
+    if reason := why_left_out(options, device_type):
+        fix = "every manager has the CPU" if device_type == _HOST else "leave that option out"
+        return NotLiveError(device_type, "excluded", reason, fix)
     return NotLiveError(device_type, "absent", "its factory made no device", "")
 
 

@@ -66,6 +66,16 @@ def of_classes(
     return [device for device in made if _card(device) in passed]
 
 
+def why_left_out(options: DeviceOptions, device_type: str) -> str:
+    """Return which of *options* may leave no device of a type; empty if none does."""
+    if options.device_count.get(device_type) == 0:
+        return f"device_count={{{device_type!r}: 0}} leaves none"
+    if device_type != _HOST and device_type in options.visible:
+        shown = tuple(options.visible[device_type])
+        return f"visible={{{device_type!r}: {shown}}} leaves none of what is here"
+    return ""
+
+
 def _card(device: Device) -> str:
     return device.physical_id or device.name
 

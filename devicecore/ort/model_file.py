@@ -37,6 +37,8 @@ def checked_model(model: bytes | str | Path) -> bytes | str:
         raise ModelError(str(path), "there is no such file") from None
     except OSError as error:
         raise ModelError(str(path), f"it cannot be read ({error.strerror})") from error
+    except ValueError as error:  # a null character, or one that the system cannot write
+        raise ModelError(str(path), f"it cannot be the path of a file ({error})") from None
     _look(head, size, str(path))
     return str(path)
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from devicecore.device_factory import DeviceOptions
+from devicecore.device_factory import DeviceOptions, FactoryRegistry, Registration
 from devicecore.device_factory.options import checked
+from devicecore.device_mgr import DeviceMgr
+from devicecore.errors import NotLiveError
 
 TYPES = frozenset({"CPU", "CUDA"})
 
@@ -58,6 +60,9 @@ def test_a_type_that_is_named_twice_is_refused(options: dict[str, Any]) -> None:
         ({"visible": {"CUDA": 0}}, TypeError, r"visible\['CUDA'\] is 0; it is a list of indices"),
         ({"visible": {"CUDA": "0"}}, TypeError, "it is a list of indices"),
         ({"visible": {"CUDA": ["a"]}}, TypeError, r"an index in visible\['CUDA'\] is 'a'"),
+        ({"visible": {"CUDA": (0, -1)}}, ValueError, r"an index in visible\['CUDA'\] is -1; .* 0"),
+        ({"visible": {"CUDA": (True,)}}, TypeError, r"an index in visible\['CUDA'\] is True"),
+        ({"visible": {"CUDA": iter((0,))}}, TypeError, "it is a list of indices"),
         ({"visible": ["CUDA"]}, TypeError, "visible is .*; it is a mapping such as"),
         ({"threads": 0}, ValueError, "threads is 0; it is a whole number from 1, or None"),
         ({"threads": 2.5}, TypeError, "threads is 2.5; it is a whole number from 1, or None"),
@@ -78,3 +83,24 @@ def test_lists_are_taken_as_tuples() -> None:
     assert asked.frameworks == ("torch",)
     assert asked.filters == ("cuda:1",)
     assert hash(asked) == hash(DeviceOptions(frameworks=("torch",), filters=("cuda:1",)))
+
+
+@pytest.mark.parametrize("shown", [(0, 2), [1], range(3), {0}, ()])
+def test_indices_may_be_any_collection(shown: Any) -> None:
+    assert DeviceOptions(visible={"cuda": shown}).visible == {"cuda": shown}
+
+
+@pytest.mark.parametrize("key", ["CPU", "cpu", "CPUExecutionProvider"])
+def test_a_host_that_is_counted_out_is_missed_with_the_option(key: str) -> None:
+    with pytest.raises(NotLiveError) as raised:
+        DeviceMgr.create(DeviceOptions(device_count={key: 0}))
+    assert raised.value.state == "excluded"
+    assert "device_count={'CPU': 0} leaves none" in str(raised.value)
+
+
+def test_a_card_that_is_hidden_is_missed_with_the_option() -> None:
+    registry = FactoryRegistry()
+    registry.register(Registration("FAKE", "devicecore.testing:FakeFactory", 0, "test", "FAKE"))
+    options = DeviceOptions(visible={"FAKE": (700,)})
+    with pytest.raises(NotLiveError, match=r"visible=\{'FAKE': \(700,\)\} leaves none"):
+        registry.new_device("FAKE", options, "/job:a/replica:0/task:0")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from devicecore.errors import ModelError
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.tiny_model import tiny_model
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def with_weights(*names: bytes) -> bytes:
@@ -42,3 +39,10 @@ def test_files_that_take_turns_are_each_read_once(tmp_path: Path) -> None:
             (tmp_path / name).write_bytes(content)
             digests.add(model_digest(model))
     assert len(digests) == 4
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\0", "\ud800.onnx"])
+def test_a_text_that_is_no_path_is_one_of_our_errors(path: str) -> None:
+    for given in (path, Path(path)):
+        with pytest.raises(ModelError, match="it cannot be the path of a file"):
+            model_digest(given)

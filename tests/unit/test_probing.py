@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from devicecore import config
 from devicecore.device import Device
-from devicecore.device_factory import DeviceFactory, DeviceOptions, FactoryRegistry, Registration
+from devicecore.device_factory import (
+    DeviceFactory,
+    DeviceOptions,
+    FactoryRegistry,
+    Registration,
+    probing,
+)
+from devicecore.device_factory.probing import at_once
 from devicecore.errors import NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.liveness import Liveness, PhysicalDevice
@@ -165,3 +176,70 @@ class TestTheUsualProbe:
         factory.made = 0
         assert factory.probe(deep=True).state == "absent"
         assert list(DeviceFactory.kernels(factory)) == []
+
+
+class TestManyAtOnce:
+    """How many probes run beside each other."""
+
+    def most(self, number: int) -> int:
+        """Return how many of *number* questions were asked at once, all of which were."""
+        running, most, asked = [0], [0], list[int]()
+        lock = threading.Lock()
+
+        def ask(question: int) -> None:
+            with lock:
+                running[0] += 1
+                most[0] = max(most[0], running[0])
+            time.sleep(0.05)
+            with lock:
+                running[0] -= 1
+                asked.append(question)
+
+        at_once(ask, [(question,) for question in range(number)])
+        assert sorted(asked) == list(range(number))
+        return most[0]
+
+    @pytest.mark.parametrize(("cpus", "most"), [(1, 4), (2, 4), (6, 6)])
+    def test_no_more_than_the_machine_can_bear(
+        self, cpus: int, most: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(config, "effective_cpu_count", lambda: cpus)
+        assert self.most(18) == most
+        assert self.most(2) == 2
+        at_once(self.most, [])
+
+    def test_one_that_hangs_keeps_no_other_from_being_asked(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(config, "effective_cpu_count", lambda: 1)
+        others, all_asked = set[int](), threading.Event()
+
+        def ask(question: int) -> None:
+            if question < 3:
+                assert all_asked.wait(60)
+            else:
+                others.add(question)
+                if len(others) == 15:
+                    all_asked.set()
+
+        at_once(ask, [(question,) for question in range(18)])
+
+    def test_after_ctrl_c_no_further_one_is_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(config, "effective_cpu_count", lambda: 1)
+        asked: list[int] = []
+        interrupts = probing._turn.interrupts
+
+        def ask(question: int) -> None:
+            asked.append(question)
+            if len(asked) == 4:
+                signal.raise_signal(signal.SIGINT)
+            while probing._turn.interrupts == interrupts:
+                time.sleep(0.01)
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                at_once(ask, [(question,) for question in range(18)])
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert sorted(asked) == [0, 1, 2, 3]
