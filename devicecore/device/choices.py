@@ -51,7 +51,7 @@ def function_for(device: Device, kernel: Any) -> Callable[..., Any]:
             return dispatcher(fitting)
         if fitting_kernels(kernel, device.memory_device, "")[0]:
             return _by_its_memory(kernel)
-        fix = device.kernel_registry.load_fix(kernel)
+        fix = device.kernel_registry.fix(kernel)
         raise RefusedCallError(kernel, device.name, refused, fix)
     if isinstance(kernel, Kernel):
         if reason := kernel.why_not_on(device):

@@ -117,7 +117,7 @@ class Router:
             else:
                 return device
         if op is not None:
-            raise NoKernelError(op, _any_under(policy), refused, default_kernels().load_fix(op))
+            raise NoKernelError(op, _any_under(policy), refused, default_kernels().fix(op))
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         what = f"a device for {framework or 'anything'}"
         raise NotLiveError(what, "absent", reasons)
@@ -144,7 +144,7 @@ class Router:
                 able.append(device)
         if not able:
             title = _title(kernel)
-            fix = default_kernels().load_fix(title) if isinstance(kernel, str) else ""
+            fix = default_kernels().fix(title) if isinstance(kernel, str) else ""
             raise NoKernelError(title, _any_under(policy), refused | unread, fix)
         names, skipped = ", ".join(each.name for each in able), listed(refused | unread)
         debug("%s under %r: %s; passed over: %s", _title(kernel), policy, names, skipped)

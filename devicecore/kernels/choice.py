@@ -27,7 +27,7 @@ def get_kernel(op: str, device: KernelHost, label: str = "") -> Kernel:
         raise TypeError(msg)
     fitting, refused = fitting_kernels(op, device, label)
     if not fitting:
-        raise NoKernelError(op, device.name, refused, device.kernel_registry.load_fix(op))
+        raise NoKernelError(op, device.name, refused, device.kernel_registry.fix(op))
     return fitting[0]
 
 

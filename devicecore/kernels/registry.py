@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,9 @@ class KernelWatcher(Protocol):
 
     def kernels_changed(self) -> None:
         """Forget all choices."""
+
+
+_NEAR = 0.8  # how alike, from 0 to 1, the names of two operations are
 
 
 class KernelRegistry:
@@ -97,6 +101,23 @@ class KernelRegistry:
     def load_fix(self, op: str) -> str:
         """Return what to do about a package that kept such a module out; empty if none is known."""
         return self._fixes.get(op.partition(".")[0], "")
+
+    def fix(self, op: str) -> str:
+        """Return what to do where nothing fits *op*: that of `load_fix`, or the name that is near.
+
+        Operations of a prefix that nobody used yet are not looked through, but for another case.
+        """
+        if known := self.load_fix(op):
+            return known
+        meant = op.strip().casefold()
+        if self.find(op):
+            return ""
+        self._load(meant)
+        names = {name.casefold(): name for name in self.operations()}
+        same_end = [each for each in names if each.rpartition(".")[2] == meant.rpartition(".")[2]]
+        near = [*filter(meant.__eq__, names), *same_end[:1]]
+        near = near or get_close_matches(meant, names, n=1, cutoff=_NEAR)
+        return f"did you mean {names[near[0]]!r}?" if near else ""
 
     def watch(self, watcher: KernelWatcher) -> None:
         """Call ``watcher.kernels_changed()`` after every change; held weakly."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from numbers import Number, Real
@@ -172,6 +173,8 @@ def _written(what: str, name: str, value: Any) -> str:
         return str(value)
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
+    if name == "load_config" and isinstance(value, Mapping):  # OpenVINO takes it as JSON
+        return json.dumps(value)
     msg = f"{what}: {name} is {value!r}; a value is a text, a number, a path, True or False"
     raise TypeError(msg)
 

@@ -5,8 +5,10 @@ The names that a version knows stand in its library, so no list of ours can be o
 
 from __future__ import annotations
 
+import json
 import mmap
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -30,28 +32,42 @@ if TYPE_CHECKING:
 _OPENVINO = "OpenVINOExecutionProvider"
 # Others raise an error themselves, as CUDA's and OpenVINO's do where they are built in.
 _IGNORES_UNKNOWN = frozenset({"WebGpuExecutionProvider"})
+_LOAD_CONFIG = "it knows load_config, in JSON: {'CPU': {'CACHE_DIR': '...'}}"
 _ENTRY = re.compile(rb"\0((?:ep|memory|mlas|optimization|session)\.[a-z0-9_.]*[a-z0-9])(?=\0)")
 # What every version knows. A library without it keeps its texts in another form, so that nothing
 # can be said of the others either.
 _ALWAYS_THERE = ("\0session.disable_prepacking", ".preferredLayout")
 
 
-def check_provider_options(model: str, spec: SessionSpec, options: Iterable[str]) -> None:
-    """Look whether the provider of *spec* takes *options*.
+def check_provider_options(
+    model: str, spec: SessionSpec, options: Iterable[str] | Mapping[str, str]
+) -> None:
+    """Look whether the provider of *spec* takes *options*, their names or with their values.
 
     Raises:
-        ModelError: It would ignore one of them.
+        ModelError: It would ignore one of them, or cannot read its value.
     """
+    if spec.provider == _OPENVINO and spec.is_plugin and isinstance(options, Mapping):
+        _check_load_config(model, options.get("load_config"))
     for name in options:
         if spec.provider == CPU_PROVIDER:
             raise _ignored(model, CPU_PROVIDER, name, "it has no options; see session_options")
         if spec.provider == _OPENVINO and spec.is_plugin and name != "load_config":
-            fix = "it knows load_config, in JSON: {'CPU': {'CACHE_DIR': '...'}}"
-            raise _ignored(model, f"the plug-in of {_OPENVINO}", name, fix)
+            raise _ignored(model, f"the plug-in of {_OPENVINO}", name, _LOAD_CONFIG)
         # There its options follow its own name: "ep.webgpuexecutionprovider.preferredLayout".
         if spec.provider in _IGNORES_UNKNOWN and not _stands_in(_library_of(spec), f".{name}"):
             fix = "look for its name in the documentation of the installed version"
             raise _ignored(model, spec.provider, name, fix)
+
+
+def _check_load_config(model: str, text: str | None) -> None:
+    try:
+        config = json.loads(text or "{}")
+    except ValueError:
+        config = None
+    if not isinstance(config, dict) or not all(isinstance(each, dict) for each in config.values()):
+        reason = f"its option load_config is {text!r}, no JSON with the options of each device"
+        raise ModelError(model, reason, _LOAD_CONFIG)
 
 
 def check_session_options(model: str, spec: SessionSpec, names: Iterable[str]) -> None:

@@ -43,7 +43,8 @@ _EXTERNAL = re.compile(
     r"External data|External initializer|external_data|cannot get file size", re.IGNORECASE
 )
 _OPTION = re.compile(
-    r"unknown provider option|Invalid OpenVINO EP option|unknown option", re.IGNORECASE
+    r"unknown provider option|Invalid OpenVINO EP option|unknown option|Unsupported property",
+    re.IGNORECASE,
 )
 _OF_THE_INPUTS = re.compile(r"invalid dimensions for input|Unexpected input data type|Invalid rank")
 # Classes that speak of the file, whatever provider it was meant for.
@@ -88,7 +89,7 @@ def opening_error(
         return ModelError(model, "it is no ONNX model, or cut short", "copy or download it again")
     if type(error).__name__ in _OF_THE_MODEL or spec.provider == CPU_PROVIDER:
         return ModelError(model, text)
-    lines = [line for line in log if line not in text]
+    lines = [line for line in map(_plain, log) if line not in text]
     return NotLiveError(spec.provider, "broken", " | ".join([text, *lines]))
 
 

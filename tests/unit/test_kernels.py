@@ -296,3 +296,24 @@ def test_a_forked_child_is_not_locked_out(
         release.set()
         holder.join()
     assert registry.find("acme.scale") == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("test_near.rezise", "test_near.resize"),
+        ("TEST_NEAR.Resize", "test_near.resize"),
+        ("test_naer.resize", "test_near.resize"),
+        ("test_near.resize ", "test_near.resize"),
+        ("resize_of_test_near", "test_other.resize_of_test_near"),
+        ("test_near.entirely_different", ""),
+    ],
+)
+def test_a_misspelt_operation_says_what_is_near(written: str, meant: str) -> None:
+    registry = KernelRegistry()
+    for op in ("test_near.resize", "test_other.resize_of_test_near"):
+        registry.register(Kernel(op, lambda device: device, device_type="CPU"))
+    assert registry.fix(written) == (f"did you mean {meant!r}?" if meant else "")
+    assert registry.fix("test_near.resize") == ""
+    with pytest.raises(NoKernelError, match=meant or "register one with @kernel"):
+        get_kernel(written, Device("/device:CPU:0", registry=registry))

@@ -48,6 +48,31 @@ def test_the_openvino_plugin_takes_one_option_only() -> None:
             check_provider_options("m", spec, [name])
 
 
+@pytest.mark.parametrize("text", ["{bad", "[1]", '{"CPU": 3}', "/a/file.json", "1"])
+def test_a_load_config_that_is_none_is_the_programs_fault(text: str) -> None:
+    spec = SessionSpec("OpenVINOExecutionProvider", {}, 0)
+    with pytest.raises(ModelError, match=r"load_config is .* no JSON with the options of each"):
+        check_provider_options("m", spec, {"load_config": text})
+    check_provider_options("m", spec, {"load_config": '{"CPU": {"CACHE_DIR": "x"}}'})
+
+
+def test_openvino_takes_its_config_as_a_mapping_too() -> None:
+    given: dict[str, Any] = {"OpenVINOExecutionProvider": {"load_config": {"CPU": {"A": "1"}}}}
+    options = OnnxModel(tiny_model(), provider_options=given).provider_options
+    assert options["OpenVINOExecutionProvider"]["load_config"] == '{"CPU": {"A": "1"}}'
+
+
+def test_a_property_that_openvino_lacks_is_the_programs_fault() -> None:
+    pytest.importorskip("onnxruntime_ep_openvino", reason="no OpenVINO plug-in")
+    given: dict[str, Any] = {"OpenVINOExecutionProvider": {"load_config": {"CPU": {"FOO": "1"}}}}
+    model = OnnxModel(tiny_model(), provider_options=given)
+    with pytest.raises(
+        ModelError, match="Unsupported property FOO.*leave the option out"
+    ) as caught:
+        model.session("openvino")
+    assert "\n" not in str(caught.value)
+
+
 def test_what_webgpu_knows_stands_in_its_library() -> None:
     package = pytest.importorskip("onnxruntime_ep_webgpu", reason="no WebGPU plug-in")
     spec = SessionSpec("WebGpuExecutionProvider", {}, 0, package.get_library_path())
