@@ -67,7 +67,7 @@ def test_a_property_that_openvino_lacks_is_the_programs_fault() -> None:
     given: dict[str, Any] = {"OpenVINOExecutionProvider": {"load_config": {"CPU": {"FOO": "1"}}}}
     model = OnnxModel(tiny_model(), provider_options=given)
     with pytest.raises(
-        ModelError, match="Unsupported property FOO.*leave the option out"
+        ModelError, match=r"Unsupported property FOO.*leave the option out"
     ) as caught:
         model.session("openvino")
     assert "\n" not in str(caught.value)
