@@ -104,6 +104,9 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
     """
     if isinstance(destination, np.ndarray) and not is_writable(destination):
         raise ValueError(_NOT_WRITABLE)
+    if isinstance(destination, np.ndarray) and not destination.dtype.isnative:
+        msg = "its bytes are in another order, which OpenCV does not see"
+        raise ValueError(msg)
     own = (_where(destination), destination.shape, destination.dtype)
     is_continuous, shape = _is_continuous(destination), tuple(destination.shape)
     for image in images:

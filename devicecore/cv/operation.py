@@ -214,8 +214,9 @@ class Operation:
             ValueError: It is for OpenCV to judge.
         """
         is_list = name == _LIST_OF_PLACES and isinstance(given, (list, tuple))
-        if not is_list and not getattr(given, "ndim", 0):
-            msg = f"{name} is of type {type(given).__name__}"
+        if not is_list and getattr(given, "ndim", 0) < _IMAGE_AXES[0]:
+            axes = " of one axis" if getattr(given, "ndim", 0) else ""
+            msg = f"{name} is of type {type(given).__name__}{axes}"
             raise ValueError(msg)
         try:
             if is_list:
