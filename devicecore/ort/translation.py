@@ -25,7 +25,8 @@ _OUT_OF_MEMORY = re.compile(
     r"|(CL|UR_RESULT_ERROR|ZE_RESULT_ERROR)_(OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE)"
     r"|ErrorOutOf(Device|Host)?Memory|MemoryAllocation\b|CallbackErrorOutOfMemory|rocblas_status_memory"
     r"|\bInsufficient Memory\b|Cuda failure( at|:)? ?2\b|Error Code \d+: OutOfMemory"
-    r"|Exceeded max size of memory object|can ?not allocate \d+ bytes|out of GPU resources"
+    r"|Exceeded max size of memory object|(can ?not|failed to) allocate \d+ bytes"
+    r"|out of GPU resources"
     r"|DefaultCPUAllocator: (can't allocate|not enough) memory|8007000E|AllocFailed\b"
     r"|HSA_STATUS_ERROR_OUT_OF_RESOURCES",
     re.IGNORECASE,

@@ -16,9 +16,11 @@ OUT_OF_MEMORY = re.compile(
     r"|\bHSA_STATUS_ERROR_OUT_OF_RESOURCES"
     # OpenVINO over OpenCL.
     r"|Exceeded max size of memory object allocation|can ?not allocate \d+ bytes for USM"
+    r"|\[GPU\][^\n]{0,80}\b(can ?not|failed to) allocate\b"
     # Metal has buffers up to a certain size only.
     r"|^Invalid buffer size: [\d.]+ [KMGT]i?B\b|CommandBufferCallbackErrorOutOfMemory"
-    r'|MTLCommandBufferError\w*[^\n]{0,40}"Insufficient Memory"|^Insufficient Memory\s*(\(|$)'
+    r'|MTLCommandBufferError\w*[^\n]{0,40}"Insufficient Memory"'
+    r"|(?m:^\s*Insufficient Memory\s*(\(|$))"
     # TensorRT, and DirectML's HRESULT.
     r"|\bCuda failure( at|:)? ?2\b|Error Code \d+: OutOfMemory"
     r"|\b8007000E\b[^\n]{0,20}\bNot enough memory",
@@ -28,7 +30,11 @@ DRIVER = re.compile(
     r"\b(CUDA|HIP|XPU|SYCL|MPS|Metal|WebGPU|Dawn|wgpu|Vulkan|Level.Zero|OpenCL|MIOpen|rocBLAS)\b"
     r"|\b(hipBLAS(Lt)?|D3D1[12]|DXGI|DirectML|TensorRT|CoreML|oneDNN)\b|\[GPU\]|\bby GPU node\b"
     r"|\b(UR_RESULT|ZE_RESULT|PI|VK|DXGI|CUDA)_ERROR_|\bHSA_STATUS_ERROR|\bCL_[A-Z]{2}"
-    r"|\b(hip|cuda)Error[A-Z]|CommandBufferCallbackError|MTLCommandBufferError|\bGPUDevice",
+    r"|\b(hip|cuda)Error[A-Z]|CommandBufferCallbackError|MTLCommandBufferError|\bGPUDevice"
+    # What only a driver says, in so many words.
+    r"|an illegal memory access was encountered|device-side assert triggered"
+    r"|unspecified launch failure|uncorrectable (ECC|NVLink) error"
+    r"|valid external Instance reference no longer exists",
     re.IGNORECASE,
 )
 # After one of these the context refuses all further work, so the card is lost to this process.
@@ -36,7 +42,8 @@ LOST = re.compile(
     r"illegal memory access|unspecified launch failure|device-side assert|misaligned address"
     r"|illegal instruction|invalid program counter|hardware stack error|\bECC error|NVLink error"
     r"|operation not supported on global/shared address space"
-    r"|(CUDA|HIP) error: unknown error|context is destroyed"
+    r"|(CUDA|HIP)[^\n]{0,40}: unknown error|context is destroyed"
+    r"|valid external Instance reference no longer exists"
     r"|GPU is lost|fallen off the bus|device.?(instance )?.?(lost|removed|hung)|launch timed out"
     r"|device instance has been suspended|GPU will not respond to more commands"
     r"|DeviceRemovedReason|\b887A000[567]\b|\b887A0020\b"
@@ -86,7 +93,8 @@ NO_IMAGE = re.compile(
     r"|(UR_RESULT_ERROR|ZE_RESULT_ERROR|PI_ERROR)_(INVALID_BINARY|INVALID_NATIVE_BINARY)"
     r"|(ZE_RESULT_ERROR|CL)_(MODULE_(BUILD|LINK)|BUILD_PROGRAM)_FAILURE"
     r"|Level.Zero error\W{0,4}(0x)?7000000[45]|\[GPU\] ProgramBuilder build failed"
-    r"|\b(CUDA|HIP) failure( at|:)? ?(98|20[09]|218|222)\b",
+    r"|\b(CUDA|HIP) failure( at|:)? ?(98|20[09]|218|222)\b"
+    r"|\bHSA_STATUS_ERROR_INVALID_(ISA|CODE_OBJECT\w*)",
     re.IGNORECASE,
 )
 # What a library of the card's maker cannot do there. A wrong argument is the program's.
@@ -96,7 +104,7 @@ NO_LIBRARY = re.compile(
     r"|\bmiopenStatus(UnknownError|InternalError|NotInitialized|NotImplemented|GpuOperationsSkipped)"
     r"|\brocblas_status_(internal_error|not_implemented|invalid_handle)"
     r"|\b(MIOpen|rocBLAS|hipBLASLt) error\b|\b(CU|HIP)FFT_(EXEC_FAILED|INTERNAL_ERROR)"
-    r"|^could not (create|execute) a primitive\b|^could not create a memory object"
+    r"|\bcould not (create|execute) a primitive\b|\bcould not create a memory object"
     r"|\bLevel.Zero error\b|The plugin has emitted a backend specific error"
     r"|CommandBufferCallbackError\w+|MTLCommandBufferError"
     r"|Error computing NN outputs|MILCompilerForANE|ANECCompile|com\.apple\.CoreML",
