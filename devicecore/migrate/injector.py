@@ -165,13 +165,18 @@ class PatchInjector(UsedInBlocks):
         """Return what still holds the originals and calls them past us, in words, by their names.
 
         Names of modules are among it where they are left alone, as the private ones of
-        ``__main__``.
+        ``__main__``. The class that a method is inherited from is not: it is not what was patched.
         """
         with CHAINS.lock:
             links = tuple(self._links)
             found = holders_of([link.original for link in links], CHAINS.holders())
-        names = [".".join(link.chain.address) for link in links]
-        return {name: texts for name, texts in zip(names, found, strict=True) if texts}
+        held: dict[str, list[str]] = {}
+        for link, texts in zip(links, found, strict=True):
+            owner, _, name = ".".join(link.chain.address).rpartition(".")
+            home = f"the attribute {name!r} of the class {owner}"
+            if others := [text for text in texts if text != home]:
+                held[".".join(link.chain.address)] = others
+        return held
 
     def _restore(self) -> list[str]:
         for watch in self._watches.values():

@@ -177,9 +177,7 @@ class Site:
     ) -> Any:
         if self.strategy.runs_original:
             return self.strategy.compute(device, self.options, original, args, kwargs)
-        if device.torch_device is not None and loaded("torch") is None:
-            with first_use():
-                import torch  # noqa: F401 - what computes calls imports it anyway
+        import_torch(device)
         with self.care.inside_kernels():
             result = self.strategy.compute(device, self.options, original, args, kwargs)
             return brought_home(result, args, kwargs)
@@ -359,6 +357,13 @@ def _is_fault(error: Exception, device: Device) -> bool:
 def _refusals(error: Any) -> str:
     reasons = "; ".join(f"{label}: {why}" for label, why in error.refused.items())
     return reasons or "no kernel is for it"
+
+
+def import_torch(device: Device) -> None:
+    """Import what computes calls on *device*, which does so anyway, as a part of first use."""
+    if device.torch_device is not None and loaded("torch") is None:
+        with first_use():
+            import torch  # noqa: F401 - see above
 
 
 def free_caches(error: BaseException) -> None:

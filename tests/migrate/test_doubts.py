@@ -19,7 +19,6 @@ from devicecore.migrate import (  # noqa: E402 - after cv2
     OptimizationPlan,
     PipelineMigrator,
     default_strategies,
-    near_names,
 )
 from devicecore.migrate.targets import resolve  # noqa: E402
 from devicecore.migrate.unmatched import doubts  # noqa: E402
@@ -106,7 +105,7 @@ def test_what_is_loaded_is_looked_at_once_for_all_keys(monkeypatch: pytest.Monke
     def passes(*keys: str) -> int:
         modules = Modules(sys.modules)
         with monkeypatch.context() as changed:
-            changed.setattr(near_names.sys, "modules", modules)
+            changed.setattr("devicecore.migrate.near_names.sys.modules", modules)
             missing = resolve(OptimizationPlan.load(dict.fromkeys(keys, TORCH))).missing
             modules.passes = 0
             assert len(doubts(missing, default_strategies(), is_told_of_main=False)) == len(keys)
@@ -141,7 +140,7 @@ def test_later_warnings_name_the_line_of_the_program(write: Callable[..., None])
         warnings.simplefilter("always")
         with PipelineMigrator({"made_data.f": TORCH}):
             first = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
-            import made_data  # noqa: F401
+            importlib.import_module("made_data")
         migrator = PipelineMigrator({"cv2.flip": TORCH}).activate()
         flip, cv2.flip = cv2.flip, len
         second = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]

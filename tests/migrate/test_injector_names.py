@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 import cv2
+import numpy as np
 import pytest
 
 from devicecore.migrate.tracker import SparseContextTracker
@@ -122,6 +123,15 @@ def test_what_opencv_and_classes_leave_behind_is_not_reported(made: Any) -> None
         other.__module__ = "made_o"
         namespaces[0]["__module__"] = "made_o"
         assert injector.held_elsewhere() == {"made_a.Base.method": expected}
+
+
+def test_where_a_function_is_at_home_is_not_reported(write: Any) -> None:
+    write(made_i="class Base:\n    def run(self): pass\nclass Heir(Base): pass\n")
+    made: Any = importlib.import_module("made_i")
+    with injector_of((made.Heir, "run"), (np, "clip")) as injector:
+        assert injector.held_elsewhere() == {}
+        made.Heir.kept = [made.Base.run]
+        assert injector.held_elsewhere() == {"made_i.Base.run": ["item 0 of a list of 1"]}
 
 
 def test_lazy_objects_are_not_touched(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import OutOfMemoryError, RefusedCallError
+from devicecore.first_use import first_use
 from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.keeping import copied, pinned
 from devicecore.migrate.lazy.nodes import on_host
@@ -109,7 +110,8 @@ class Frame:
 
     def _why_lacking(self, node: Node) -> str:
         """Return which type the device has not; that is no fault of its."""
-        from devicecore.migrate.lazy.lacking import why_lacking  # it imports torch
+        with first_use():
+            from devicecore.migrate.lazy.lacking import why_lacking  # it imports torch
 
         with self._site.care.inside_kernels():
             reason = why_lacking(self._device, [node])
@@ -120,7 +122,8 @@ class Frame:
         return reason
 
     def _computed(self, node: Node) -> Array:
-        from devicecore.migrate.lazy import executing  # it imports torch
+        with first_use():
+            from devicecore.migrate.lazy import executing  # it imports torch
 
         with self._site.care.inside_kernels():
             found = executing.downloaded(

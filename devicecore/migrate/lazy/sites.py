@@ -17,7 +17,7 @@ from devicecore.migrate.lazy.frame import Frame
 from devicecore.migrate.lazy.operators import on_arrays
 from devicecore.migrate.lazy.results import kept_of, returned
 from devicecore.migrate.lazy.saved import Saved
-from devicecore.migrate.site import Site
+from devicecore.migrate.site import Site, import_torch
 from devicecore.migrate.values import pixels_among
 from devicecore.runtime import host_cpu
 
@@ -61,6 +61,7 @@ class FrameSite(Site):
         frame = Frame(self, device)
         saved = Saved(args, kwargs)
         watch = Stopwatch()
+        import_torch(device)
         token = RECORDING.set(frame.recording)
         OPEN.add(frame)
         try:
