@@ -29,8 +29,9 @@ class DeviceLocality:
 
 
 def as_known(device_class: str, frameworks: Iterable[str]) -> tuple[str, frozenset[str]]:
-    """Return a class and frameworks as devicecore writes them, whatever their case."""
-    return canonical_type(device_class), frozenset(map(canonical_framework, frameworks))
+    """Return a class and frameworks, or the one framework, as devicecore writes them."""
+    given = [frameworks] if isinstance(frameworks, str) else frameworks
+    return canonical_type(device_class), frozenset(map(canonical_framework, given))
 
 
 def _incarnation() -> int:

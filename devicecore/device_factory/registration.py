@@ -32,8 +32,9 @@ def default_priority(device_type: str) -> int:
 
 
 def _checked_type(device_type: str) -> str:
-    if not WORD.fullmatch(device_type):
-        raise RegistrationError(device_type, "a type is a letter, then letters, digits and _")
+    given: object = device_type
+    if not isinstance(given, str) or not WORD.fullmatch(given):
+        raise RegistrationError(str(given), "a type is a letter, then letters, digits and _")
     return canonical_type(device_type)
 
 

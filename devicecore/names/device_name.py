@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 from attrs import evolve, field, frozen
 
@@ -27,6 +27,7 @@ _GRAMMARS = {
 
 _SURELY_SHORT = grammar.MAX_LENGTH - len("/device:*")
 
+_CONFLICTS = get_args(Conflicts)
 _PARTS = ("job", "replica", "task", "device_type", "index")
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
@@ -162,25 +163,33 @@ class DeviceName:
         task = f"/job:{self.job}/replica:{self.replica}/task:{self.task}"
         return (f"{task}/device:{short}", f"{task}/{self.device_type.lower()}:{self.index}", *local)
 
-    def matches(self, pattern: DeviceName) -> bool:
-        """Return whether no part is set to different values here and in *pattern*."""
+    def matches(self, pattern: DeviceName | str) -> bool:
+        """Return whether no part is set to different values here and in *pattern*.
+
+        Raises:
+            InvalidDeviceNameError: *pattern* is no name, nor a text that writes one.
+        """
         return not any(
             mine is not None and theirs is not None and mine != theirs
             for mine, theirs in zip(_parts(self), _parts(pattern), strict=True)
         )
 
-    def is_specified_by(self, other: DeviceName) -> bool:
-        """Return whether *other* sets every part that is set here, to the same value."""
+    def is_specified_by(self, other: DeviceName | str) -> bool:
+        """Return whether *other* sets every part that is set here, to the same value.
+
+        Raises:
+            InvalidDeviceNameError: *other* is no name, nor a text that writes one.
+        """
         return all(
             mine is None or mine == theirs
             for mine, theirs in zip(_parts(self), _parts(other), strict=True)
         )
 
-    def merge(self, other: DeviceName, conflicts: Conflicts = "error") -> DeviceName:
+    def merge(self, other: DeviceName | str, conflicts: Conflicts = "error") -> DeviceName:
         """Return the name that both describe.
 
         Args:
-            other: The name to merge into this one.
+            other: The name, or the text of the name, to merge into this one.
             conflicts: What to do where both set the type or the index: ``"error"`` raises;
                 ``"soft"`` unsets the index, or type and index where the types differ;
                 ``"override"`` takes those of *other*.
@@ -188,8 +197,13 @@ class DeviceName:
         Raises:
             IncompatibleNamesError: The names differ in job, replica or task, or, with
                 ``conflicts="error"``, in type or index.
-            InvalidDeviceNameError: Together they have more than 256 characters.
+            InvalidDeviceNameError: *other* is no name; together they have more than 256 characters.
+            ValueError: *conflicts* is none of these.
         """
+        if conflicts not in _CONFLICTS:
+            msg = f"conflicts is {conflicts!r}; it can be {', '.join(map(repr, _CONFLICTS))}"
+            raise ValueError(msg)
+        other = _as_name(other)
         for part in _PARTS if conflicts == "error" else _PARTS[:3]:
             mine, theirs = getattr(self, part), getattr(other, part)
             if mine is not None and theirs is not None and mine != theirs:
@@ -203,12 +217,13 @@ class DeviceName:
             return evolve(merged, index=None)
         return merged
 
-    def fill(self, other: DeviceName) -> DeviceName:
-        """Return this name with its unset parts taken from *other*.
+    def fill(self, other: DeviceName | str) -> DeviceName:
+        """Return this name with its unset parts taken from *other*, a name or its text.
 
         Raises:
-            InvalidDeviceNameError: Together they have more than 256 characters.
+            InvalidDeviceNameError: *other* is no name; together they have more than 256 characters.
         """
+        other = _as_name(other)
         return _bounded(
             _unchecked(
                 other.job if self.job is None else self.job,
@@ -237,7 +252,12 @@ def _bounded(name: DeviceName) -> DeviceName:
     return name
 
 
-def _parts(name: DeviceName) -> tuple[str | int | None, ...]:
+def _as_name(given: DeviceName | str) -> DeviceName:
+    return given if isinstance(given, DeviceName) else DeviceName.parse(given)
+
+
+def _parts(given: DeviceName | str) -> tuple[str | int | None, ...]:
+    name = _as_name(given)
     return (name.job, name.replica, name.task, name.device_type, name.index)
 
 

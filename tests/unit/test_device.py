@@ -265,3 +265,7 @@ class TestMemory:
         assert borrower.reads_host_memory
         borrower.link_memory(None)
         assert borrower.memory_device == borrower
+
+
+def test_one_framework_may_be_given_without_a_list() -> None:
+    assert Device("/device:NPU:0", frameworks="PyTorch").frameworks == {"torch"}

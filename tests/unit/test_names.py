@@ -211,3 +211,17 @@ def test_our_types_are_upper_cased_and_no_others() -> None:
         assert canonical_type(known.lower()) == known
     assert canonical_type("MyNPU") == "MyNPU"
     assert set(PROVIDER_TYPES.values()) - {"DML", "QNN"} <= DEVICE_TYPES  # known, without a factory
+
+
+def test_names_are_compared_with_texts_too() -> None:
+    name = DeviceName.parse("GPU:0")
+    assert name.matches("gpu")
+    assert not name.matches("cpu:0")
+    assert DeviceName.parse("gpu").is_specified_by("GPU:3")
+    assert name.merge("/job:a") == name.fill("/job:a") == DeviceName.parse("/job:a/device:GPU:0")
+    for ask in (name.matches, name.is_specified_by, name.merge, name.fill):
+        for wrong in ("a b", 3, None):
+            with pytest.raises(InvalidDeviceNameError):
+                ask(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="conflicts is 'x'; it can be 'error', 'soft', 'override'"):
+        name.merge("CPU:0", conflicts="x")  # type: ignore[arg-type]

@@ -74,6 +74,11 @@ class TestRegistering:
         with pytest.raises(RegistrationError):
             at_once.unregister()
 
+    @pytest.mark.parametrize("wrong", [None, 3, "", "a b", ["NPU"]])
+    def test_what_is_no_type_is_refused(self, registry: FactoryRegistry, wrong: Any) -> None:
+        with pytest.raises(RegistrationError, match="a type is a letter"):
+            Registrar(wrong, fake("Refused"), registry=registry)
+
     def test_the_class_methods_are_tensorflows_and_use_the_default_registry(self) -> None:
         factory = fake("ThroughClassMethods", device_type="ClassMethodNPU", count=3)
         registration = DeviceFactory.register("ClassMethodNPU", factory, 17)
