@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from devicecore.device_factory.refusals import Refusal
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
 from devicecore.liveness import hardware as _hardware
+from devicecore.liveness.causes import is_of_another_system, lacking
 from devicecore.ort import EpDevice, SessionSpec
 from devicecore_factories import _nvidia, _session_probe, _torch_probe, openvino
 from devicecore_factories._session_probe import Offer
@@ -166,6 +168,8 @@ def test_without_a_card_the_devices_are_absent_and_nothing_need_be_installed(roo
         answer = factory.probe()
         assert (answer.state, answer.fix) == ("absent", "")
         assert answer.reason == f"there is no {factory.hardware} here"
+        # What one line on all of them reads from the wording.
+        assert lacking(Refusal("X", answer.state, answer.reason)) == f"no {factory.hardware}"
 
 
 @pytest.mark.parametrize(
@@ -193,6 +197,7 @@ def test_a_backend_of_another_system_is_absent_before_anything_is_read(
         answer = factory().probe(deep=deep)
         assert answer.state == "absent"
         assert answer.reason.startswith(f"{factory.device_type} exists on ")
+        assert is_of_another_system(Refusal("X", answer.state, answer.reason))
 
 
 # --- trying out ---------------------------------------------------------------------------------
