@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
+from devicecore.liveness.causes import Refusal
 from devicecore.names import DEVICE_CLASSES, types_of_class
 
 if TYPE_CHECKING:
     from devicecore.device_factory.registry import FactoryRegistry
-
-
-@frozen
-class Refusal:
-    """A device type without a device of a class.
-
-    Attributes:
-        name: The type.
-        state: Its state, such as ``absent``.
-        reason: Why, in one line.
-        fix: What to do about it.
-    """
-
-    name: str
-    state: str
-    reason: str
-    fix: str = ""
 
 
 def refusals(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from attrs import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,24 +15,21 @@ _NO_HARDWARE = re.compile(r"there is (no .+?)(?: here)?$")
 _NO_GPU = "no GPU"
 
 
-class Refusal(Protocol):
-    """A device type, or a name, that was not taken."""
+@frozen
+class Refusal:
+    """A device type, or a name, that was not taken.
 
-    @property
-    def name(self) -> str:
-        """Its name."""
+    Attributes:
+        name: The type or the name.
+        state: Its state, such as ``absent``.
+        reason: Why, in one line.
+        fix: What to do about it.
+    """
 
-    @property
-    def state(self) -> str:
-        """Its state, such as ``absent``."""
-
-    @property
-    def reason(self) -> str:
-        """Why, in one line."""
-
-    @property
-    def fix(self) -> str:
-        """What to do about it."""
+    name: str
+    state: str
+    reason: str
+    fix: str = ""
 
 
 def is_of_another_system(refusal: Refusal) -> bool:

@@ -11,7 +11,7 @@ from devicecore.device import Device
 from devicecore.device_factory.refusals import refusals
 from devicecore.device_mgr.policy import parse_policy
 from devicecore.errors import NotLiveError, UnknownDeviceError
-from devicecore.liveness.causes import causes
+from devicecore.liveness.causes import Refusal, causes
 from devicecore.names import DEVICE_CLASSES, DeviceName, checked_framework
 from devicecore.resolution.explanation import explanation
 from devicecore.runtime import default_runtime
@@ -26,7 +26,7 @@ AUTO = "auto"
 
 
 @frozen
-class Rejected:
+class Rejected(Refusal):
     """A choice that went before, and why it was not taken.
 
     Attributes:
@@ -35,11 +35,6 @@ class Rejected:
         reason: Why, in one line.
         fix: What to do about it.
     """
-
-    name: str
-    state: str
-    reason: str
-    fix: str = ""
 
 
 @frozen
