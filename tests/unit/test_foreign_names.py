@@ -8,6 +8,8 @@ import pytest
 
 from devicecore import (
     DeviceName,
+    FactoryRegistry,
+    Liveness,
     default_manager,
     device_scope,
     is_gpu_available,
@@ -16,6 +18,8 @@ from devicecore import (
 )
 from devicecore.device_factory import default_registry
 from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
+from devicecore.runtime import Runtime
+from devicecore.testing import FakeFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,19 +131,44 @@ def test_a_text_is_no_yes_or_no(word: Any) -> None:
         resolve_device(word)
 
 
-@pytest.mark.parametrize("word", ["GPU", "gpu:0", "npu", 0])
-def test_what_a_family_lacks_is_said_everywhere_and_once(word: Any) -> None:
-    """Real answers of this machine: where it has such a device, there is nothing to say."""
-    asked: list[Callable[[Any], Any]] = [
-        resolve,
-        default_manager().lookup_device,
-        lambda name: device_scope(name).__enter__(),
+def family_runtime() -> Runtime:
+    """Return a runtime whose factories say what those of a machine without a GPU say: fakes."""
+    registry = FactoryRegistry()
+    for kind, reason in {
+        "CPU": "",
+        "MPS": "MPS exists on macOS only",
+        "CUDA": "there is no NVIDIA GPU here",
+        "TENSORRT": "there is no NVIDIA GPU here",
+        "ROCM": "there is no AMD GPU here",
+        "COREML": "COREML exists on macOS only",
+        "OPENVINO": "",
+    }.items():
+        answer = Liveness("absent", reason=reason) if reason else None
+        # Not to be imported by a child, so that it is probed here.
+        fake: dict[str, Any] = {
+            "__qualname__": f"<locals>.{kind}",
+            "device_type": kind,
+            "device_class": "CPU",
+        }
+        fake["answer"] = answer
+        registry.register_class(kind, type(kind, (FakeFactory,), fake))
+    return Runtime(registry)
+
+
+@pytest.mark.parametrize(("word", "hardware"), [("GPU", True), ("gpu:0", True), ("npu", False)])
+def test_what_a_family_lacks_is_said_everywhere_and_once(word: str, *, hardware: bool) -> None:
+    runtime = family_runtime()
+    asked: list[Callable[[str], Any]] = [
+        lambda name: resolve(name, runtime=runtime),
+        runtime.manager.lookup_device,
+        runtime.device,
     ]
+    lacking = "there is no NVIDIA GPU and no AMD GPU here; " if hardware else ""
     for ask in asked:
-        try:
+        with pytest.raises((NotLiveError, UnknownDeviceError)) as caught:
             ask(word)
-        except (NotLiveError, UnknownDeviceError) as error:
-            said = str(error)
-            assert "macOS" not in said
-            assert said.count("NVIDIA GPU") <= 1
-            assert "there is no " in said or "it has no device of class" in said, said
+        family = word[:3].upper()
+        said = f"{lacking}OPENVINO: it has no device of class {family} here"
+        assert said in str(caught.value)
+        assert "macOS" not in str(caught.value)
+        assert "GPU" in family or "NVIDIA" not in str(caught.value)
