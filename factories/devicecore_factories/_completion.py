@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import define
+
+from devicecore.locks import SLICE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,8 +102,11 @@ class Completion:
     def close(self, timeout_s: float | None = None) -> None:
         """Let the thread finish what is queued, and wait for it, *timeout_s* at most."""
         self.stop()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(timeout_s)
+        if threading.current_thread() is self._thread:
+            return
+        end = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        while self._thread.is_alive() and (left_s := end - time.monotonic()) > 0:
+            self._thread.join(min(left_s, SLICE_S))
 
 
 def _serve(queue: SimpleQueue[Queued | None], prepare: Callable[[], object]) -> None:

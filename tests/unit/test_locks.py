@@ -62,6 +62,12 @@ WAITS = {
         "waits.wait()",
         "device.close()",
     ),
+    "a card whose queue does not end": (
+        "from devicecore_factories._completion import Completion",
+        "completion = Completion('NPU:0', hang)",
+        "waits.wait()",
+        "completion.close()",
+    ),
     "a probe in this process": (
         "from devicecore.liveness.isolation import ask_in_thread",
         "ask_in_thread(hang, None, 3600)",
