@@ -50,8 +50,8 @@ class Device:
         memory: The name of the device in whose memory its arguments lie, if that is another one.
         session: How ONNX Runtime opens a session on it, or None.
         threads: How many asynchronous calls may run at once; None for one per usable CPU. While
-            all of them have computed nothing for a second, one more may run: what they wait for
-            may be queued.
+            all of them have computed nothing for seconds, one more may run: what they wait for may
+            be queued.
         kernels: Kernels of its own, before those of *registry*.
         registry: Where it finds kernels; None for the default registry.
         priority: Its factory's priority; None for that of its type.

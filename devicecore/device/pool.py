@@ -31,7 +31,7 @@ _inside = threading.local()
 _DEEPEST = 32
 _MOST_FURTHER = 10_000
 # How long nothing may compute until one more call starts; twice as long before each further one.
-_PATIENCE_S = 1.0
+_PATIENCE_S = 3.0
 # How long nothing may compute until `close` does not wait any more.
 _PATIENCE_OF_CLOSE_S = 5.0
 # Which pools' calls wait right now until which pool is closed.
