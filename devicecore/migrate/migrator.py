@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     _Patch = tuple[Any, str, Callable[..., Any]]
 
+_OFF: Final = "DEVICECORE_MIGRATE=off: nothing is migrated"
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 
@@ -161,7 +162,7 @@ class PipelineMigrator(UsedInBlocks):
                     if config.load().migrates:
                         self._patch_all()
                     else:
-                        _logger().info("DEVICECORE_MIGRATE=off: nothing is migrated")
+                        logging.getLogger("devicecore").info(_OFF)
             if is_first:
                 self._warn_of(self._found.missing if self._found else ())
         except BaseException:  # an interrupt, too, leaves nothing half done
@@ -224,7 +225,8 @@ class PipelineMigrator(UsedInBlocks):
         told = self._workers.received()[0]
         keys = {key for _, key in list(self._sites)}
         keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
-        return [] if self._found is None else unmatched(self.plan, keys, self._found.missing)
+        missing = self._found.missing if self._found else ()
+        return unmatched(self.plan, keys, missing, self.registry) if self._found else []
 
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)
@@ -302,14 +304,14 @@ class PipelineMigrator(UsedInBlocks):
         self._pending = {each.module for each in found.pending if not each.is_loaded}
         used = consumers.PACKAGES if self._records else frozenset[str]()
         wanted = self._pending | self.registry.modules_in_frames | used
-        for name in wanted - self._watches.keys():
-            self._watches[name] = watch = Watch(name, self._executed)
-            watch.begin()
-        if found.open_names and EVERY not in self._watches:
-            self._watches[EVERY] = every = Watch(EVERY, self._executed_some)
-            every.begin()
-        elif not found.open_names and EVERY in self._watches:
+        callbacks = dict.fromkeys(wanted, self._executed)
+        if found.open_names:
+            callbacks[EVERY] = self._executed_some
+        elif EVERY in self._watches:
             self._watches.pop(EVERY).remove()
+        for name in callbacks.keys() - self._watches.keys():
+            self._watches[name] = watch = Watch(name, callbacks[name])
+            watch.begin()
 
     def _ask_for_pending(self) -> None:
         """Look at modules that another thread had begun to import before we watched."""
@@ -393,7 +395,3 @@ class PipelineMigrator(UsedInBlocks):
         from devicecore.migrate.lazy.sites import site_in_frames  # it imports numpy
 
         return site_in_frames(*given)
-
-
-def _logger() -> logging.Logger:
-    return logging.getLogger("devicecore")

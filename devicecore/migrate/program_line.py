@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import warnings
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _FOLDER: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - a text is wanted
+
+_BETWEEN: Final = (contextlib.__file__, importlib.__file__)
 
 
 def warn(text: str) -> None:
@@ -27,7 +30,7 @@ def warn(text: str) -> None:
 
 def _is_of_program(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
-    is_between = name == contextlib.__file__ or _is_of_imports(frame)
+    is_between = name in _BETWEEN or _is_of_imports(frame)
     return not (name.startswith(_FOLDER) or is_between)
 
 

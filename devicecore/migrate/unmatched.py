@@ -23,7 +23,10 @@ _WHAT: Final = "no call of this process, or of its workers with this plan, was f
 
 
 def unmatched(
-    plan: OptimizationPlan, matched: Collection[Key], missing: Iterable[Pending]
+    plan: OptimizationPlan,
+    matched: Collection[Key],
+    missing: Iterable[Pending],
+    registry: StrategyRegistry,
 ) -> list[str]:
     """Return which keys of a plan were for no call, with their lines, and why that may be.
 
@@ -31,11 +34,19 @@ def unmatched(
         plan: The plan.
         matched: The keys that were for some call.
         missing: The entries that name what was not there when it was last looked for.
+        registry: Knows functions that may be meant.
     """
     pending = {each.entry.key: each for each in missing}
+    names = NearNames(registry)
+
+    def why(entry: PlanEntry) -> str:
+        each = pending.get(entry.key)
+        near = () if each is None else _near(each, names)
+        return f"{_why(each)}{_asked(near)}"
+
     return [
         # That is no error: a plan may be for more programs than this one. But it reads like one.
-        str(PlanError(str(entry.key), _WHAT, _why(pending.get(entry.key)), plan.source, entry.line))
+        str(PlanError(str(entry.key), _WHAT, why(entry), plan.source, entry.line))
         for entry in plan.entries
         if entry.key not in matched
     ]
@@ -68,23 +79,36 @@ def doubts(
 
 
 def _of_package(missing: Pending, names: NearNames) -> str:
-    package, key = missing.module.partition(".")[0], str(missing.entry.key)
-    if package in sys.modules or find_spec(package) is not None:
+    package = missing.module.partition(".")[0]
+    if _can_be_imported(package):
         return ""
-    whole = rf"(?<![\w.]){re.escape(package)}(?!\w)"
-    near = [re.sub(whole, name, key, count=1) for name in names.of_package(package)]
-    return f"is for no call: there is no package {package!r}{_asked(near)}"
+    return f"is for no call: there is no package {package!r}{_asked(_near(missing, names))}"
 
 
 def _of_name(missing: Pending, names: NearNames) -> str:
-    name = missing.name
+    name, asked = missing.name, _asked(_near(missing, names))
     if missing.beside:
         what = f"a function {name!r} of the program: {missing.why_not}, and the program no such"
-        return f"waits for {what} function so far{_asked(names.beside(name, missing.beside))}"
+        return f"waits for {what} function so far{asked}"
     what = f"a class or function {name!r}: the program has none so far, and no module such a class"
-    if missing.why_not:
-        return f"waits for {what} that is meant; {missing.why_not}"
-    return f"waits for {what}{_asked(names.of(name))}"
+    return f"waits for {what}{f' that is meant; {missing.why_not}' if missing.why_not else asked}"
+
+
+def _can_be_imported(package: str) -> bool:
+    return package in sys.modules or find_spec(package) is not None
+
+
+def _near(missing: Pending, names: NearNames) -> list[str]:
+    """Return what may be meant in the place of what is missing."""
+    if missing.beside:
+        return names.beside(missing.name, missing.beside)
+    if missing.is_loaded:
+        return [] if missing.why_not or missing.module != MAIN else names.of(missing.name)
+    package, key = missing.module.partition(".")[0], str(missing.entry.key)
+    if _can_be_imported(package):
+        return []
+    whole = rf"(?<![\w.]){re.escape(package)}(?!\w)"
+    return [re.sub(whole, name, key, count=1) for name in names.of_package(package)]
 
 
 def _asked(near: Iterable[str]) -> str:
@@ -98,4 +122,5 @@ def _why(missing: Pending | None) -> str:
     if not missing.is_loaded:
         return f"no module {missing.module!r} was imported"
     owner = "the program" if missing.module == MAIN else f"the module {missing.module!r}"
-    return f"{owner} had no such name when it was last looked for"
+    why_not = f"; {missing.why_not}" if missing.why_not else ""
+    return f"{owner} had no such name when it was last looked for{why_not}"

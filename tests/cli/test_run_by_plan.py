@@ -110,6 +110,27 @@ def test_what_a_plan_is_warned_of_is_in_its_file(tmp_path: Path) -> None:
     assert "devicecore/" not in err
 
 
+def test_keys_that_came_to_nothing_are_told_with_near_names(tmp_path: Path) -> None:
+    program = "import cv2, made_data\nclass Local:\n  def run(self): pass"
+    (tmp_path / PROGRAM).write_text(program)
+    source = "class Pictures:\n  def __getitem__(self, at): pass\n  def prepare(self): pass"
+    (tmp_path / "made_data.py").write_text(source)
+    near = {
+        "Picturs/__getitem__": "did you mean 'Pictures'?",
+        "Lokal/run": "did you mean 'Local'?",
+        "resiz": "did you mean 'cv2.resize'?",
+        "Pictures/__getitem__/prepar": (
+            "the class 'made_data:Pictures' has no 'prepar'; did you mean 'prepare'?"
+        ),
+    }
+    _, _, err = with_plan(dict.fromkeys(near, KERNEL), tmp_path, ["program.py"])
+    lines = err.splitlines()
+    assert len(lines) == len(near)
+    for line, (key, text) in zip(lines, near.items(), strict=True):
+        assert f"{key!r}: no call" in line
+        assert line.endswith(text)
+
+
 def test_a_report_of_a_process_is_not_of_its_children(tmp_path: Path) -> None:
     fork = "import os\nchild = os.fork()\nif child:\n    os._exit(os.waitpid(child, 0)[1])"
     (tmp_path / PROGRAM).write_text(fork)
@@ -170,7 +191,7 @@ def test_migration_that_is_switched_off(tmp_path: Path) -> None:
 def test_keys_that_were_for_no_call(error: bool, tmp_path: Path) -> None:
     missing = "the program had no such name when it was last looked for"
     unmatched = {
-        "Potos/__getitem__": missing,
+        "Potos/__getitem__": f"{missing}; did you mean 'Photos'?",
         "**/Photos/__getitem__": "all that it names is there",
         "colorsys.hls_to_rgb": "all that it names is there",
         "statistics.fmean": "no module 'statistics' was imported",

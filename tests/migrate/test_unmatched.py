@@ -40,7 +40,8 @@ def test_keys_that_were_for_no_call(write: Callable[..., None], no_trace: None) 
     flip, *rest = migrator.report().unmatched
     assert flip == f"the plan, 'cv2.flip': {WHAT}; all that it names is there"
     later, misspelt = rest
-    assert later == f"the plan, 'made_later.f': {WHAT}; no module 'made_later' was imported"
+    near = "did you mean 'made_late.f'?"
+    assert later == f"the plan, 'made_later.f': {WHAT}; no module 'made_later' was imported; {near}"
     why = "the program had no such name when it was last looked for"
     assert misspelt == f"the plan, 'Misspelt/__call__': {WHAT}; {why}"
     with pytest.warns(RuntimeWarning, match="Misspelt|made_later"), migrator:

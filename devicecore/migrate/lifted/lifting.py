@@ -201,7 +201,7 @@ class Lifter(PipelineMigrator):
         if missing is None:  # only others have recorded
             with suppress(PlanError):  # they have raised it, or know better
                 missing = resolve(self.plan).pending
-        return unmatched(self.plan, keys, missing or ())
+        return unmatched(self.plan, keys, missing or (), self.registry)
 
     def tell_of_error(self) -> None:
         """Tell the process that has the loader what a batch that it does not get has counted."""
