@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore.device_factory.refusals import Refusal
 from devicecore.errors import NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
 from devicecore.liveness import hardware as _hardware
-from devicecore.liveness.causes import is_of_another_system, lacking
+from devicecore.liveness.causes import Refusal, is_of_another_system, lacking
 from devicecore.ort import EpDevice, SessionSpec
 from devicecore_factories import _nvidia, _session_probe, _torch_probe, openvino
 from devicecore_factories._session_probe import Offer
