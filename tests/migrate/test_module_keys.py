@@ -151,6 +151,9 @@ def test_the_key_of_the_nearest_module_goes_before() -> None:
     [
         ("json.*", "no function of a module 'json' has a strategy; there are some in PIL, cv2,"),
         ("json", "no function of a module 'json' has a strategy; there are some in PIL, cv2,"),
+        ("opencv.*", "no function of a module 'opencv' has a strategy; did you mean 'cv2.*'?"),
+        ("OpenCV:*", "no function of a module 'OpenCV' has a strategy; did you mean 'cv2.*'?"),
+        ("pillow.*", "no function of a module 'pillow' has a strategy; did you mean 'PIL.*'?"),
         ("cvv2.*", "no function of a module 'cvv2' has a strategy; did you mean 'cv2.*'?"),
         ("made_frames.*", "no function of a module 'made_frames' has a strategy"),
         ("numpy.linlag.*", "the module 'numpy' has no 'linlag'; near are 'linalg'"),
