@@ -49,9 +49,8 @@ class Device:
         torch_device: Its name for torch, such as ``"cuda:1"``, or None; kept as tensors say it.
         memory: The name of the device in whose memory its arguments lie, if that is another one.
         session: How ONNX Runtime opens a session on it, or None.
-        threads: How many asynchronous calls may run at once; None for one per usable CPU. While
-            all of them have computed nothing for seconds, one more may run: what they wait for may
-            be queued.
+        threads: How many asynchronous calls may run at once; None for one per usable CPU. One more
+            starts when all of them have only waited for seconds, perhaps for what is queued.
         kernels: Kernels of its own, before those of *registry*.
         registry: Where it finds kernels; None for the default registry.
         priority: Its factory's priority; None for that of its type.
@@ -95,12 +94,9 @@ class Device:
         self.name: str = str(parsed)
         self.device_type: str = parsed.device_type
         self.physical_id = physical_id
+        place = locality or DeviceLocality()
         self.attributes: DeviceAttributes = DeviceAttributes(
-            self.name,
-            self.device_type,
-            memory_limit,
-            locality or DeviceLocality(),
-            description=description,
+            self.name, self.device_type, memory_limit, place, description=description
         )
         known_class, known_frameworks = as_known(device_class, frameworks)
         self.device_class: str = known_class
@@ -348,10 +344,9 @@ class Device:
     def close(self) -> None:
         """Cancel what waits, let asynchronous calls that run finish, and drop all state.
 
-        Closing twice is harmless. What `compute` is running in other threads goes on. From inside
-        an asynchronous call this does not wait for other calls, which may wait for that one. Nor
-        does it wait longer than seconds for calls that compute nothing and may wait for this one:
-        its state is dropped when they are done.
+        Closing twice is harmless. What `compute` is running in other threads goes on. Calls that
+        may wait for this one, as this is inside of another or they only wait for seconds, are not
+        waited for: the state is dropped when they are done.
         """
         self.retire("it was closed")
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from devicecore.device import Device
 from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
@@ -21,7 +21,7 @@ from devicecore.scope.meaning import read
 from devicecore.scope.stepping import Ends, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Generator, Iterable
+    from collections.abc import Coroutine, Generator, Iterable
     from types import TracebackType
 
     from devicecore.names import DeviceName
@@ -35,7 +35,8 @@ class _Left:
         yield from ()
 
 
-_LEFT = _Left()
+# An `AsyncExitStack` declares that it takes coroutines, and only awaits them.
+_LEFT = cast("Coroutine[Any, Any, None]", _Left())
 _innermost = innermost.get
 _set_innermost = innermost.set
 _BESIDE = "two tasks hold scopes in one thread, across an await"
@@ -199,7 +200,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> Awaitable[None]:
+    ) -> Coroutine[Any, Any, None]:
         """Do what ``with`` does, at once."""
         self.__exit__(kind, error, traceback)
         return _LEFT

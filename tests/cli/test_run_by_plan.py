@@ -117,7 +117,7 @@ def test_keys_that_came_to_nothing_are_told_with_near_names(tmp_path: Path) -> N
     (tmp_path / "made_data.py").write_text(source)
     near = {
         "Picturs/__getitem__": "did you mean 'Pictures'?",
-        "Lokal/run": "did you mean 'Local'?",
+        "Locl/run": "did you mean 'Local'?",
         "resiz": "did you mean 'cv2.resize'?",
         "Pictures/__getitem__/prepar": (
             "the class 'made_data:Pictures' has no 'prepar'; did you mean 'prepare'?"
