@@ -109,3 +109,22 @@ def test_a_bare_name_is_the_programs_class(name: str, write: Callable[..., None]
     importlib.import_module("made_names")
     (located,) = resolve(OptimizationPlan.load({key: "cpu"})).entries
     assert located.key.pattern == (f"made_names:{name}", "load")
+
+
+@pytest.mark.parametrize(
+    ("key", "reason", "fix"),
+    [
+        ("**/preprocess", "instances of '{}' cannot be called", "{}/preprocess"),
+        ("**/preprocess/cv2.flip", "instances of '{}' cannot be called", "{}/preprocess/cv2.flip"),
+        ("*/preprocess", "a * after the class '{}' is any of its methods", "{}/preprocess"),
+        ("**", "instances of '{}' cannot be called; name a method of it", ""),
+    ],
+)
+def test_a_class_whose_method_is_left_out(key: str, reason: str, fix: str, made: Any) -> None:
+    with pytest.raises(PlanError) as caught:
+        resolve(OptimizationPlan.load({f"made_methods.Data/{key}": "cpu"}))
+    text = str(caught.value)
+    assert reason.format("made_methods:Data") in text
+    rest = key.lstrip("*/")
+    ways = f"name a method of it, as in 'Data/__getitem__/**/{rest}' or '{fix.format('Data')}'"
+    assert text.endswith(ways if fix else "name a method of it")

@@ -52,9 +52,6 @@ SHOP = """
         def __call__(self, x): return x
         def forward(self, x): return x
     class Silent: pass
-    class Rows:
-        def __getitem__(self, at): return self.prepare(at)
-        def prepare(self, at): return at
     run = Compose.Inner.run
     pinch = lambda image: image
 """
@@ -218,25 +215,7 @@ def test_the_main_program_of_a_spawned_child_is_the_same(
                 "patched; name a method of it"
             ),
         ),
-        (
-            "shop.Silent/**/made",
-            "instances of 'shop:Silent' cannot be called; name a method of it",
-        ),
-        (
-            "shop.Rows/**/prepare",
-            (
-                "instances of 'shop:Rows' cannot be called; name a method of it, as in "
-                "'Rows/__getitem__/**/prepare' or 'Rows/prepare'"
-            ),
-        ),
-        (
-            "shop.Rows/*/prepare/cv2.flip",
-            (
-                "a * after the class 'shop:Rows' is any of its methods, and only named ones are "
-                "patched; name a method of it, as in 'Rows/__getitem__/**/prepare/cv2.flip' or "
-                "'Rows/prepare/cv2.flip'"
-            ),
-        ),
+        ("shop.Silent/**/made", "instances of 'shop:Silent' cannot be called; name a method of it"),
         ("Twice/run", "there are 2 classes 'Twice'; write one of shop.tools:Twice, other:Twice"),
     ],
 )
