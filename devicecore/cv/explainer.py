@@ -17,6 +17,7 @@ from devicecore.cv.reasons import Reasons
 from devicecore.cv.refusals import (
     names_of_positional,
     why_no_signature,
+    why_not_a_border_value,
     why_not_a_number,
     why_not_an_image,
     written,
@@ -61,7 +62,7 @@ class Explainer:
         named = dict(zip(operation.parameters, args, strict=False)) | dict(kwargs)
         # Of empty images, and of calls that make no sense, OpenCV has its own words.
         for name, value in named.items():
-            if reason := why_not_an_image(name, value):
+            if reason := why_not_an_image(name, value) or why_not_a_border_value(name, value):
                 return reason
         if not _is_of_images(args[0] if args else kwargs.get(operation.images[0])):
             first = operation.parameters[0] if args else operation.images[0]

@@ -14,6 +14,8 @@ _SIMPLE = frozenset({int, bool, str, type(None)})
 def kind_of(value: Any) -> Any:
     """Return *value* as part of a key; 1, 1.0, True, 0.0 and -0.0 are all different ones.
 
+    So are a number of numpy's and an array that holds it: OpenCV takes only the first for a number.
+
     Raises:
         TypeError: It cannot be one.
     """
@@ -27,7 +29,7 @@ def kind_of(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         if value.nbytes > _LARGEST:
             raise TypeError
-        return value.shape, value.dtype, value.tobytes()
+        return own, value.shape, value.dtype, value.tobytes()
     if hasattr(value, "ndim"):  # what it holds is unknown here
         raise TypeError
     return own, value

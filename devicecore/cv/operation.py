@@ -240,8 +240,9 @@ class Operation:
     def planned(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         """Return the planner's answer, which is None too where it raises."""
         try:
-            return self.planner(*args, **kwargs)
-        except (TypeError, ValueError, ArithmeticError, LookupError):
+            with np.errstate(all="ignore"):  # of numbers that are too large, OpenCV says nothing
+                return self.planner(*args, **kwargs)
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
             return None
 
     def why_not(

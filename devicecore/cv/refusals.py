@@ -21,6 +21,9 @@ _SIGNATURES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "norm": (("src1", "normType", "mask"), ("src1", "src2", "normType", "mask")),
 }
 _ARE_NUMBERS = frozenset({"colormap", "normType"})
+_BORDER_VALUES = frozenset({"borderValue", "value"})
+_MOST_NUMBERS = 4
+_NUMBERS = (int, float, np.number)
 _LONGEST = 60
 _ANY = ""
 
@@ -29,6 +32,8 @@ def why_not_an_image(name: str, value: Any) -> str:
     """Return why no kernel reads an argument that is an image, or nothing."""
     if isinstance(value, (list, tuple)):
         return next(filter(None, (why_not_an_image(name, each) for each in value)), "")
+    if isinstance(value, (dict, set, frozenset)):  # planners would read it as a list
+        return f"{name} is of type {_type(value)}"
     most = environment().most_channels
     reason = ""
     if not isinstance(value, Image):
@@ -59,7 +64,8 @@ def _fits(signature: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, An
         return False
     values = zip(names, [*args, *kwargs.values()], strict=True)
     return all(
-        value is None or isinstance(value, (int, float, np.number)) == (name in _ARE_NUMBERS)
+        value is None
+        or (value is not ... and isinstance(value, _NUMBERS) == (name in _ARE_NUMBERS))
         for name, value in values
     )
 
@@ -69,6 +75,23 @@ def why_not_a_number(name: str, value: Any, kind: str) -> str:
     if is_number(value, kind):
         return ""
     return f"{name} is {written('', '', value)} ({_type(value)}), and not a plain {kind}"
+
+
+def why_not_a_border_value(name: str, value: Any) -> str:
+    """Return why an argument is no number and no tuple of up to four, or nothing.
+
+    OpenCV looks at it also where the border is none of constant values.
+    """
+    if name not in _BORDER_VALUES or value is None:
+        return ""
+    if isinstance(value, (int, float)) or (
+        isinstance(value, (tuple, list))
+        and len(value) <= _MOST_NUMBERS
+        and all(isinstance(each, (int, float)) for each in value)
+    ):
+        return ""
+    own = written(_ANY, _ANY, value)
+    return f"{name} is {own} ({_type(value)}), and neither a plain number nor up to four of them"
 
 
 def names_of_positional(

@@ -50,6 +50,8 @@ def split(m: Image, mv: Any = None) -> Plan | None:
     """Plan one call of ``cv2.split``; whoever calls kernels fills the planes of *mv*."""
     if not _can_move(m) or isinstance(mv, Place):  # of one array, OpenCV fills the parts
         return None
+    if any(place.is_operand for place in mv or ()):
+        return None
     return Plan(
         lambda images: tuple(
             _copied(images[..., place : place + 1]) for place in range(images.shape[-1])

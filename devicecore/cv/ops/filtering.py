@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from devicecore.cv.image import Image
 
 _KERNEL_TYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
+# What OpenCV rounds to.
+_LARGEST_INT = (1 << 31) - 1
 # By the size that is asked for; larger ones are sums of separable filters.
 LAPLACIANS: dict[int, tuple[tuple[int, ...], ...]] = {
     1: ((0, 1, 0), (1, -4, 1), (0, 1, 0)),
@@ -99,10 +101,21 @@ def filter2D(
     weights = _weights(kernel)
     if target is None or weights is None or borderType not in FILTER_BORDERS:
         return None
-    if not math.isfinite(delta):
+    # OpenCV takes an array of one axis for a row or a column, by its version.
+    if np.ndim(kernel) != 2 or not _fits_integers(src, target, weights, delta):
         return None
     height, width = weights.shape
     return correlation(src, target, weights, window((width, height), anchor), delta, borderType)
+
+
+def _fits_integers(
+    src: Image, target: torch.dtype, weights: np.ndarray[Any, Any], delta: float
+) -> bool:
+    """Return whether sums are such that OpenCV rounds them to a type of 32 bits rightly."""
+    if target.is_floating_point:
+        return math.isfinite(delta)
+    largest = 1.0 if np.dtype(src.dtype).kind == "f" else float(np.iinfo(src.dtype).max) + 1
+    return abs(delta) + float(np.abs(weights).astype(np.float64).sum()) * largest < _LARGEST_INT
 
 
 @operation("src", examples=separable_examples)

@@ -127,6 +127,21 @@ def morphologyEx(
     return Plan(lambda images: combine(images, low, high))
 
 
+def _values(src: Image, border_type: int, border_value: Any) -> tuple[float, ...] | None:
+    """Return the constant border's values, for each channel; None for what changes nothing.
+
+    Raises:
+        TypeError: OpenCV takes no such value.
+        ValueError: It is one for OpenCV to judge.
+    """
+    if border_type != cv2.BORDER_CONSTANT or border_value in {None, _NO_VALUE}:
+        return None
+    # For channels that a tuple has no number for, OpenCV keeps what changes nothing.
+    if isinstance(border_value, tuple) and len(border_value) < min(src.channels, 4):
+        raise ValueError(border_value)
+    return constant(border_value, src.channels, src.dtype)
+
+
 def _element(
     src: Image, kernel: Any, anchor: Any, iterations: int, border_type: int, border_value: Any
 ) -> _Element | None:
@@ -134,9 +149,7 @@ def _element(
         return None
     if type(iterations) is not int or iterations < 0:
         return None
-    values = None
-    if border_type == cv2.BORDER_CONSTANT and border_value not in {None, _NO_VALUE}:
-        values = constant(border_value, src.channels, src.dtype)
+    values = _values(src, border_type, border_value)
     if kernel is None and anchor != (-1, -1):  # which OpenCV leaves out, but not everywhere
         return None
     array = np.ones((3, 3), np.uint8) if kernel is None else kernel

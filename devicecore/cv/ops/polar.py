@@ -39,6 +39,17 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (image, (9, 0), (15, 12), 8, cv2.INTER_LINEAR), {}
 
 
+def _coordinate(value: Any) -> float:
+    """Return a number of Python's, as OpenCV does; it takes none of numpy's integers.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(value, (int, float)) or type(value) is bool:
+        raise TypeError(value)
+    return float(value)
+
+
 @operation("src", examples=examples)
 def warpPolar(
     src: Image,
@@ -51,7 +62,7 @@ def warpPolar(
     """Plan one call of ``cv2.warpPolar``; without a border's value, of places inside images."""
     given = whole(flags)
     size = _size(dsize, maxRadius)
-    x, y = map(float, center)
+    x, y = map(_coordinate, center)
     if given & ~_KNOWN or not math.isfinite(x + y + maxRadius) or not min(size) > 0:
         return None
     is_log, is_inverse = bool(given & cv2.WARP_POLAR_LOG), bool(given & cv2.WARP_INVERSE_MAP)

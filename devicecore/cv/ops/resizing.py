@@ -78,13 +78,11 @@ def axes_of(src: Image, dsize: Any, fx: float, fy: float) -> tuple[Axis, Axis] |
 
 def _axes(src: Image, dsize: Any, fx: float, fy: float) -> tuple[Axis, Axis] | None:
     if dsize is not None:
-        width, height = dsize
-        if not all(isinstance(each, (int, np.integer)) for each in (width, height)):
-            return None
+        width, height = map(whole, dsize)
         if width or height:
             return (
-                Axis(src.width, int(width), width / src.width),
-                Axis(src.height, int(height), height / src.height),
+                Axis(src.width, width, width / src.width),
+                Axis(src.height, height, height / src.height),
             )
     # Rounded half to even.
     return Axis(src.width, round(src.width * fx), fx), Axis(src.height, round(src.height * fy), fy)

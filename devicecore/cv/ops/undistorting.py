@@ -44,7 +44,8 @@ def undistort(
 ) -> Plan | None:
     """Plan one call of ``cv2.undistort``."""
     read = fixed_sampler(src, cv2.BORDER_CONSTANT, None)
-    if read is None:
+    given = [each for each in (distCoeffs, newCameraMatrix) if each is not None]
+    if read is None or not all(isinstance(each, np.ndarray) for each in (cameraMatrix, *given)):
         return None
     camera = np.array(cameraMatrix, np.float64)
     new = camera if newCameraMatrix is None else np.array(newCameraMatrix, np.float64)
