@@ -70,7 +70,7 @@ class Lookout(PipelineMigrator):
         else:
             self._error = None
 
-    def _warn(self, entry: PlanEntry, text: str) -> None:
+    def _warn(self, entry: PlanEntry, text: str, /) -> None:
         # No line of the program has run yet; what the user has written is the plan.
         warnings.warn_explicit(text, RuntimeWarning, self.plan.source, entry.line or 1)
 

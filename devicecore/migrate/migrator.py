@@ -176,7 +176,7 @@ class PipelineMigrator(UsedInBlocks):
         for each, text in doubts(missing, self.registry, is_told_of_main=self._is_told_of_main):
             self._warn(each, f"{self.plan.source}: {text}")
 
-    def _warn(self, _: PlanEntry, text: str) -> None:
+    def _warn(self, _: PlanEntry, text: str, /) -> None:
         warn(text)
 
     def _release(self, user: object) -> list[str]:
@@ -231,7 +231,7 @@ class PipelineMigrator(UsedInBlocks):
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)
 
-    def _off_plan(self, _: Segments) -> Handler:
+    def _off_plan(self, _: Segments, /) -> Handler:
         return by_host
 
     def _patch_all(self) -> None:

@@ -336,7 +336,7 @@ class Lifter(PipelineMigrator):
     def _has_recorded_frames(self) -> bool:
         return True
 
-    def _off_plan(self, frame: Segments) -> Handler:
+    def _off_plan(self, frame: Segments, /) -> Handler:
         def handler(
             original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         ) -> Any:
