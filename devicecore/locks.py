@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    _Base: Any = object
+
+    class _Base:
+        def acquire(self, *, timeout: float) -> bool: ...
+        def release(self) -> None: ...
+        def __exit__(self, *error: object) -> None: ...
+        def _is_owned(self) -> bool: ...
 else:
     _Base = type(threading.RLock())
 
@@ -15,7 +20,7 @@ else:
 SLICE_S = 0.2
 
 
-class PatientLock(_Base):  # type: ignore[misc]
+class PatientLock(_Base):
     """A `threading.RLock` that is waited for in slices; for ``with`` statements.
 
     For locks that are held while something foreign runs: a kernel, a self-test, the opening of a

@@ -191,7 +191,7 @@ def default_manager() -> DeviceMgr:
     """Return the manager of this process: CPU:0, and whatever was asked for so far.
 
     `DeviceMgr.lookup_device` and the names of a policy ask: they probe the type that they name,
-    once, and no other. What only looks at the devices that are here, such as `list_devices`, `in`
+    once, and no other. What only looks at the devices that are here, such as `list_devices`, ``in``
     and the policy ``"auto"``, probes nothing.
     """
     return _default.manager

@@ -15,13 +15,13 @@ from devicecore.cv.refusals import written
 from devicecore.debug_log import debug, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # A program has few kinds of calls; one with more is told of some of them again.
 _MOST_SAID = 1024
 _IMAGE_AXES = (2, 3, BATCH_AXES)
 
-is_wanted = partial(logging.getLogger("devicecore").isEnabledFor, logging.DEBUG)
+is_wanted: Callable[[], bool] = partial(logging.getLogger("devicecore").isEnabledFor, logging.DEBUG)
 """Return whether anybody reads it; asked for every call, so it has to be quick."""
 
 _said: set[Any] = set()
