@@ -51,7 +51,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
     The name is read when the scope is made, the device is looked for when it is entered: a
     decorated function can be imported where its device does not exist. One scope may be used again,
     also inside itself and from several threads; it can be pickled if its device is given by name.
-    `PlaceEnv` is another name of it. A `contextlib.ExitStack` that goes unclosed leaves it.
+    `PlaceEnv` is another name of it. A ``contextlib.ExitStack`` that goes unclosed leaves it.
 
     Args:
         device: The name of a device, a `Device`, a `DeviceName`, the index of a GPU, or the object
