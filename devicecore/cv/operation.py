@@ -29,6 +29,8 @@ _MOST_PLANS = 1024
 _UNKNOWN = object()
 # The parameter of OpenCV's that is a list of places, where results are several of one kind.
 _LIST_OF_PLACES = "mv"
+# The parameter for the one result that has a single axis, by OpenCV 5.
+_HISTOGRAM = "hist"
 # Of an image or of a batch.
 _IMAGE_AXES = (2, 3, 4)
 
@@ -214,7 +216,8 @@ class Operation:
             ValueError: It is for OpenCV to judge.
         """
         is_list = name == _LIST_OF_PLACES and isinstance(given, (list, tuple))
-        if not is_list and getattr(given, "ndim", 0) < _IMAGE_AXES[0]:
+        least = 1 if name == _HISTOGRAM else _IMAGE_AXES[0]
+        if not is_list and getattr(given, "ndim", 0) < least:
             axes = " of one axis" if getattr(given, "ndim", 0) else ""
             msg = f"{name} is of type {type(given).__name__}{axes}"
             raise ValueError(msg)
