@@ -34,7 +34,13 @@ class _FillingMgr(DeviceMgr):
     def _lookup(self, name: object, framework: str | None) -> Device:
         # What is not live or not known is told by the manager, with the names that there are.
         with suppress(NotLiveError, UnknownDeviceError, InvalidDeviceNameError):
-            self._runtime.make(name, framework)
+            parsed = self._runtime.make(name, framework)
+            if found := self.find_devices(parsed, framework):
+                return found[0]
+        return self._held(name, framework)
+
+    def held(self, name: object, framework: str | None) -> Device:
+        """Return the device that answers to *name*, of those that were made by now."""
         return self._held(name, framework)
 
 
@@ -47,13 +53,17 @@ class Runtime:
 
     def __init__(self, registry: FactoryRegistry | None = None) -> None:
         self.registry: FactoryRegistry = registry or default_registry()
-        self._manager: DeviceMgr | None = None
+        self._manager: _FillingMgr | None = None
         self._lock = threading.Lock()
         rearm_after_fork(self)
 
     @property
     def manager(self) -> DeviceMgr:
         """The manager, which holds the host from the start and never swaps it."""
+        return self._filled
+
+    @property
+    def _filled(self) -> _FillingMgr:
         if self._manager is None:
             made = _FillingMgr(self)
             with self._lock:
@@ -91,7 +101,7 @@ class Runtime:
         if isinstance(name, Device):
             return name
         parsed = self.make(name, framework)
-        return self.manager.lookup_device(name if isinstance(name, str) else parsed, framework)
+        return self._filled.held(name if isinstance(name, str) else parsed, framework)
 
     def make(self, name: object, framework: str | None = None) -> DeviceName:
         """Make the devices of the type, or of the class, of *name*; return it as a value.

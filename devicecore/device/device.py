@@ -49,8 +49,8 @@ class Device:
         torch_device: Its name for torch, such as ``"cuda:1"``, or None; kept as tensors say it.
         memory: The name of the device in whose memory its arguments lie, if that is another one.
         session: How ONNX Runtime opens a session on it, or None.
-        threads: How many asynchronous calls may run at once; None for one per usable CPU. One more
-            starts when all of them have only waited for seconds, perhaps for what is queued.
+        threads: How many asynchronous calls may run at once; None for one per usable CPU. A call
+            that waits, by a thread of its own, for one that is queued behind it needs one more.
         kernels: Kernels of its own, before those of *registry*.
         registry: Where it finds kernels; None for the default registry.
         priority: Its factory's priority; None for that of its type.
@@ -345,8 +345,8 @@ class Device:
         """Cancel what waits, let asynchronous calls that run finish, and drop all state.
 
         Closing twice is harmless. What `compute` is running in other threads goes on. Calls that
-        may wait for this one, as this is inside of another or they only wait for seconds, are not
-        waited for: the state is dropped when they are done.
+        may wait for this one, as this is inside of another or they compute nothing for half a
+        minute, are not waited for: the state is dropped when they are done.
         """
         self.retire("it was closed")
         with self._lock:

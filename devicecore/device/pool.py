@@ -1,18 +1,11 @@
-"""A bounded pool of threads for calls that somebody waits for elsewhere.
-
-What runs may wait, by a thread of its own or otherwise, for what is queued behind it, or until the
-pool is closed that it runs in. Nothing tells whom a thread waits for, but whether it computes can
-be measured. So when all calls of a pool only wait, one more thread takes one more of the queue, and
-`TaskPool.close` leaves the rest to another thread.
-"""
+"""A bounded pool of threads for calls that somebody waits for elsewhere."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +23,9 @@ _inside = threading.local()
 # not be one of the bounded number: the call that it is inside of may wait for it.
 _DEEPEST = 32
 _MOST_FURTHER = 10_000
-# How long nothing may compute until one more call starts; twice as long before each further one.
-_PATIENCE_S = 3.0
-# How long nothing may compute until `close` does not wait any more.
-_PATIENCE_OF_CLOSE_S = 5.0
+# What runs may wait, by a thread of its own, until the pool is closed that it runs in. Nothing
+# tells whom a thread waits for: so long may all of them compute nothing until `close` gives up.
+_PATIENCE_S = 30.0
 # Which pools' calls wait right now until which pool is closed.
 _closing: list[tuple[TaskPool, TaskPool]] = []
 _closing_lock = threading.Lock()
@@ -84,19 +76,14 @@ class TaskPool:
     """A bounded number of threads, which start when they are needed.
 
     Args:
-        threads: How many calls may run at once, unless all of them only wait.
+        threads: How many calls may run at once.
         name: Prefix of the threads' names.
     """
 
     def __init__(self, threads: int, name: str) -> None:
-        self._name = name
-        self._threads = threads
         self._executor = ThreadPoolExecutor(threads, name, initializer=self._enter)
         self._further = ThreadPoolExecutor(_MOST_FURTHER, f"{name}-inner", initializer=self._enter)
-        self._queue: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._running = Activity()
-        self._closed = threading.Event()
-        self._watched = threading.Lock()
 
     def _enter(self) -> None:
         _inside.pool = self
@@ -114,94 +101,33 @@ class TaskPool:
             RuntimeError: The pool is closed.
         """
         future = Future() if future is None else future
-        if _current_pool() is None:
-            self._put(future, call)
-        elif _inside.depth >= _DEEPEST:
-            call = _inside_of(_callers(), call)
-            queued = self._further.submit(self._run, future, call)
-            queued.add_done_callback(lambda queued: _drop(future) if queued.cancelled() else None)
-        else:
+        executor = self._executor
+        if _current_pool() is not None and _inside.depth >= _DEEPEST:
+            executor, call = self._further, _inside_of(_callers(), call)
+        elif _current_pool() is not None:
             _inside.depth += 1
             try:
                 run_into(future, call)
             finally:
                 _inside.depth -= 1
+            return future
+        queued = executor.submit(self._run, future, call)
+        queued.add_done_callback(lambda queued: _drop(future) if queued.cancelled() else None)
         return future
-
-    def _put(self, future: Future[Any], call: Callable[[], Any]) -> None:
-        queued = (future, call)
-        self._queue.append(queued)
-        try:
-            self._executor.submit(self._run_next)
-        except RuntimeError:
-            if self._take(queued):
-                raise
-            return  # `close` has come in between, and told whoever waits
-        if len(self._queue) + len(self._running) > self._threads and self._watched.acquire(False):
-            try:
-                self._start(self._watch)
-            except RuntimeError:  # the program ends
-                self._watched.release()
-
-    def _take(self, queued: tuple[Future[Any], Callable[[], Any]]) -> bool:
-        try:
-            self._queue.remove(queued)
-        except ValueError:
-            return False
-        return True
-
-    def _run_next(self) -> None:
-        with self._running:
-            try:
-                future, call = self._queue.popleft()
-            except IndexError:  # one more thread has taken it
-                return
-            run_into(future, call)
 
     def _run(self, future: Future[Any], call: Callable[[], Any]) -> None:
         with self._running:
             run_into(future, call)
 
-    # --- when all that runs only waits --------------------------------------------------------
-
-    def _watch(self) -> None:
-        """Start one more thread whenever what runs only waits, until nothing is queued."""
-        while True:
-            patience_s = _PATIENCE_S
-            while self._queue:
-                before = self._running.measure()
-                if self._closed.wait(patience_s):
-                    return
-                if self._queue and self._running.only_waits_since(before):
-                    self._start(self._run_one_more)
-                    patience_s *= 2
-                else:
-                    patience_s = _PATIENCE_S
-            self._watched.release()
-            # What was queued before that could not start a watch of its own.
-            if not self._queue or not self._watched.acquire(False):
-                return
-
-    def _start(self, target: Callable[[], object]) -> None:
-        threading.Thread(target=target, name=f"{self._name}-more", daemon=True).start()
-
-    def _run_one_more(self) -> None:
-        self._enter()
-        self._run_next()
-
     def close(self, then: Callable[[], object] = lambda: None) -> None:
         """Cancel what waits, let what runs finish, wait for it, and call *then*.
 
         A call that this would wait for may itself wait for the caller: one of this pool, or one
-        that closes the caller's pool, or one that has only waited for seconds. Then another thread
+        that closes the caller's pool, or one that has only waited for long. Then another thread
         waits.
         """
-        self._closed.set()
         for executor in (self._executor, self._further):
             executor.shutdown(wait=False, cancel_futures=True)
-        while self._queue:
-            with suppress(IndexError):  # a thread has taken it
-                _drop(self._queue.popleft()[0])
         is_over = False
         try:
             with _closed_by(_callers(), self) as waits:
@@ -224,7 +150,7 @@ class TaskPool:
         """Wait until nothing runs; return False if what runs has only waited for long."""
         before = self._running.measure()
         while not self._running.wait_until_over(SLICE_S):
-            if time.monotonic() - before[1] < _PATIENCE_OF_CLOSE_S:
+            if time.monotonic() - before[1] < _PATIENCE_S:
                 continue
             if self._running.only_waits_since(before):
                 return False

@@ -21,9 +21,6 @@ class Activity:
         self._ended = 0
         self._changed = threading.Condition()
 
-    def __len__(self) -> int:
-        return len(self._threads)
-
     def __enter__(self) -> None:
         """Count the calling thread."""
         with self._changed:

@@ -1,12 +1,9 @@
-"""Asynchronous calls that wait for calls behind them: nothing hangs."""
+"""Asynchronous calls that wait until their own device is closed: nothing hangs."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
-from concurrent.futures import Future, as_completed, wait
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,63 +25,12 @@ def in_a_thread(call: Callable[[], Any]) -> Any:
     return results[0]
 
 
-WAITS: dict[str, Callable[[Future[Any]], Any]] = {
-    "result": lambda future: future.result(),
-    "wait": lambda future: wait([future]).done.pop().result(),
-    "as_completed": lambda future: next(as_completed([future])).result(),
-    "event loop": lambda future: asyncio.run(_awaited(future)),
-}
-
-
-async def _awaited(future: Future[Any]) -> Any:
-    return await asyncio.wrap_future(future)
-
-
-class TestCallsThatWaitForEachOther:
+class TestCallsThatWait:
     """By a thread of their own, so that nothing tells who waits for whom."""
 
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("devicecore.device.pool._PATIENCE_S", 0.05)
-        monkeypatch.setattr("devicecore.device.pool._PATIENCE_OF_CLOSE_S", 0.2)
-
-    @pytest.mark.parametrize("how", WAITS)
-    def test_for_a_queued_call_of_the_same_device(self, how: str) -> None:
-        device = Device("/device:NPU:0", threads=2)
-
-        def outer(device: Device) -> Any:
-            inner = partial(device.compute_async, lambda device: threading.current_thread().name)
-            return in_a_thread(lambda: WAITS[how](inner()))
-
-        futures = [device.compute_async(outer) for _ in range(6)]
-        assert all("NPU:0" in future.result(PATIENCE_S) for future in futures)
-        device.close()
-
-    def test_for_calls_that_wait_in_turn(self) -> None:
-        device = Device("/device:NPU:0", threads=1)
-
-        def nested(device: Device, depth: int) -> int:
-            if depth == 0:
-                return 0
-            inner: int = in_a_thread(lambda: device.compute_async(nested, depth - 1).result())
-            return 1 + inner
-
-        assert device.compute_async(nested, 4).result(PATIENCE_S) == 4
-        device.close()
-
-    def test_for_what_another_device_has_queued(self) -> None:
-        one, two = (Device(f"/device:NPU:{index}", threads=1) for index in range(2))
-        gate = Gate()
-        running = [each.compute_async(gate) for each in (one, two)]
-        later: dict[Device, Future[Any]] = {}
-        first = [one.compute_async(lambda device: later[two].result()) for _ in range(2)]
-        second = [two.compute_async(lambda device: later[one].result()) for _ in range(2)]
-        later[one], later[two] = one.compute_async(lambda _: 1), two.compute_async(lambda _: 2)
-        gate.open.set()
-        assert [each.result(PATIENCE_S) for each in first + second] == [2, 2, 1, 1]
-        assert not wait(running, PATIENCE_S).not_done
-        one.close()
-        two.close()
+        monkeypatch.setattr("devicecore.device.pool._PATIENCE_S", 0.2)
 
     @pytest.mark.parametrize("number", [1, 2, 3])
     def test_for_the_closing_of_each_others_device(self, number: int) -> None:
@@ -144,3 +90,15 @@ class TestCallsThatWaitForEachOther:
         assert not activity.only_waits_since(before)  # it goes on
         for thread in threads:
             thread.join(PATIENCE_S)
+
+
+def test_no_more_calls_run_at_once_than_allowed_though_they_only_wait() -> None:
+    device, gate, both = Device("/device:NPU:0", threads=1), Gate(), threading.Semaphore(0)
+    first = device.compute_async(gate, 1)
+    second = device.compute_async(lambda device: both.release())
+    assert gate.entered.acquire(timeout=PATIENCE_S)
+    assert not both.acquire(timeout=1.0)
+    gate.open.set()
+    assert first.result(PATIENCE_S) == 1
+    second.result(PATIENCE_S)
+    device.close()
