@@ -64,11 +64,13 @@ class _Exit:
         return leave
 
     def _of_class(self, caller: FrameType, kind: Any) -> Any:
-        """Return what takes its owner as an argument, watched where *caller* has one at hand.
+        """Return what takes its owner as an argument, watched where *caller* is an exit stack.
 
-        `ExitStack.enter_context`, and whoever else spells out a ``with`` statement, looks up what
-        ``type(manager)`` has before it enters *manager*.
+        `ExitStack.enter_context` looks up what ``type(manager)`` has before it enters *manager*,
+        and holds it until it leaves. Nobody else is known to hold it so long.
         """
+        if caller.f_globals.get("__name__") != "contextlib":
+            return self._function
         owners = {id(each): each for each in caller.f_locals.values() if type(each) is kind}
         if len(owners) != 1:
             return self._function
@@ -102,9 +104,7 @@ def _leave(block: list[Any], kind: Any, error: Any, traceback: Any) -> Any:
     return result
 
 
-def _leave_owner(block: list[Any], owner: Any, kind: Any, error: Any, traceback: Any) -> Any:
-    if owner is not block[1]:
-        return block[0](owner, kind, error, traceback)
+def _leave_owner(block: list[Any], _: Any, kind: Any, error: Any, traceback: Any) -> Any:
     try:
         result = _leave(block, kind, error, traceback)
     except BaseException:

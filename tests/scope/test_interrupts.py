@@ -116,19 +116,6 @@ def asynchronous_stack() -> None:
     drive(asynchronously_stacked())
 
 
-def spelled_out() -> None:
-    """Do what a ``with`` statement is short for, as PEP 343 has it."""
-    scope = SCOPE
-    leave = type(scope).__exit__
-    type(scope).__enter__(scope)
-    try:
-        _ = 1 / 0
-    except ZeroDivisionError as error:
-        leave(scope, type(error), error, error.__traceback__)
-    else:
-        leave(scope, None, None, None)
-
-
 def inside_of_torchs() -> None:
     with torch.device("cpu"), SCOPE:
         pass
@@ -196,7 +183,7 @@ def collected_fast() -> Iterator[None]:
 )
 @pytest.mark.parametrize(
     "program",
-    [stacked, taken_from_a_stack, asynchronous_stack, spelled_out],
+    [stacked, taken_from_a_stack, asynchronous_stack],
     ids=lambda each: each.__name__,
 )
 def test_an_interrupt_at_any_place_of_a_stack(program: Callable[[], None]) -> None:
@@ -224,6 +211,20 @@ def test_a_stack_that_is_dropped_leaves_its_scopes() -> None:
     assert states() != before
     del cycle
     gc.collect()
+    assert states() == before
+
+
+def test_who_looks_up_the_exit_only_to_check_it_keeps_the_scope() -> None:
+    before = states()
+
+    def enter(manager: Any) -> None:
+        kind = type(manager)
+        assert callable(kind.__exit__)
+        kind.__enter__(manager)
+
+    enter(SCOPE)
+    assert states() != before
+    SCOPE.__exit__(None, None, None)
     assert states() == before
 
 
@@ -268,7 +269,6 @@ def test_an_exit_of_the_class_leaves_what_it_is_called_with() -> None:
         other = device_scope("cpu:0")
         other.__enter__()
         leave(other, None, None, None)
-        assert leave is not type(scope).__exit__
     assert states() == before
 
 
