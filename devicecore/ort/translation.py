@@ -20,7 +20,8 @@ _PLACE = re.compile(r"^/\S+\.(?:cc|cpp|h):\d+ (?:.* was false\. |[^()]*\(.*?\) )
 _OPENVINO = re.compile(r"^.*\[OpenVINO-EP\] |Exception from \S+: |(?<=failed) at \S+:\d+(?=: )")
 _FUNCTION = re.compile(r"\b\w+\.cc:\d+ \w+ ")
 _OUT_OF_MEMORY = re.compile(
-    r"out of memory|OUT_OF_(\w+_)?MEMORY|Failed to allocate memory|bad_alloc|ALLOC(ATION)?_?FAILED"
+    r"out of memory\b(?! of\b)|OUT_OF_(\w+_)?MEMORY"
+    r"|Failed to allocate memory|bad_alloc|ALLOC(ATION)?_?FAILED"
     r"|smaller than requested bytes|amount of GPU memory \(\d+ bytes\) could not be allocated"
     r"|(CL|UR_RESULT_ERROR|ZE_RESULT_ERROR)_(OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE)"
     r"|ErrorOutOf(Device|Host)?Memory|MemoryAllocation\b|CallbackErrorOutOfMemory|rocblas_status_memory"

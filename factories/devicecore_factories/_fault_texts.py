@@ -3,7 +3,7 @@
 import re
 
 OUT_OF_MEMORY = re.compile(
-    r"\b(CUDA|HIP|XPU|MPS|Metal|WebGPU|Dawn|D3D12|OpenCL)\b[^\n]{0,80}\bout of memory"
+    r"\b(CUDA|HIP|XPU|MPS|Metal|WebGPU|Dawn|D3D12|OpenCL)\b[^\n]{0,80}\bout of memory\b(?! of\b)"
     r"|\[GPU\][^\n]{0,80}\bout of (memory|(GPU )?resources)"
     r"|\b(CU|HIP|ROC|MIOPEN)[A-Z]*_\w*ALLOC(ATION)?_FAILED|\bmiopenStatusAllocFailed"
     r"|\b(CU|HIP|VK)[A-Z]*_(ERROR_)?OUT_OF_(\w+_)?MEMORY"
@@ -40,11 +40,15 @@ DRIVER = re.compile(
 # After one of these the context refuses all further work, so the card is lost to this process.
 LOST = re.compile(
     r"illegal memory access|unspecified launch failure|device-side assert|misaligned address"
-    r"|illegal instruction|invalid program counter|hardware stack error|\bECC error|NVLink error"
+    r"|illegal instruction|invalid program counter|hardware stack error"
+    r"|\bECC error\b(?!:)|NVLink error"
     r"|operation not supported on global/shared address space"
-    r"|(CUDA|HIP)[^\n]{0,40}: unknown error|context is destroyed"
+    r"|(CUDA|HIP)(\]|( (driver|runtime|kernel|launch))* (error|failure)\b[^\n:]{0,20})"
+    r": unknown error"
+    r"|context is destroyed"
     r"|valid external Instance reference no longer exists"
-    r"|GPU is lost|fallen off the bus|device.?(instance )?.?(lost|removed|hung)|launch timed out"
+    r"|GPU is lost|fallen off the bus|device.?(instance )?.?(lost|removed(?! (from|by)\b)|hung)"
+    r"|launch timed out"
     r"|device instance has been suspended|GPU will not respond to more commands"
     r"|DeviceRemovedReason|\b887A000[567]\b|\b887A0020\b"
     r"|(hip|cuda)Error(IllegalAddress|IllegalInstruction|InvalidPc|InvalidAddressSpace|LaunchFailure"
@@ -100,11 +104,13 @@ NO_IMAGE = re.compile(
 # What a library of the card's maker cannot do there. A wrong argument is the program's.
 NO_LIBRARY = re.compile(
     r"\b(CUBLAS|CUDNN|HIPBLAS)_STATUS_"
-    r"(NOT_INITIALIZED|INTERNAL_ERROR|EXECUTION_FAILED|MAPPING_ERROR|NOT_SUPPORTED|UNKNOWN)"
+    r"(NOT_INITIALIZED|INTERNAL_ERROR|EXECUTION_FAILED|MAPPING_ERROR|UNKNOWN"
+    r"|NOT_SUPPORTED(?![^\n]*non-contiguous input))"
     r"|\bmiopenStatus(UnknownError|InternalError|NotInitialized|NotImplemented|GpuOperationsSkipped)"
     r"|\brocblas_status_(internal_error|not_implemented|invalid_handle)"
-    r"|\b(MIOpen|rocBLAS|hipBLASLt) error\b|\b(CU|HIP)FFT_(EXEC_FAILED|INTERNAL_ERROR)"
-    r"|\bcould not (create|execute) a primitive\b|\bcould not create a memory object"
+    r"|\b(MIOpen|rocBLAS|hipBLASLt) error\b(?!: Invalid value)"
+    r"|\b(CU|HIP)FFT_(EXEC_FAILED|INTERNAL_ERROR)"
+    r"|\bcould not (create|execute) a primitive\b(?! descriptor)|\bcould not create a memory object"
     r"|\bLevel.Zero error\b|The plugin has emitted a backend specific error"
     r"|CommandBufferCallbackError\w+|MTLCommandBufferError"
     r"|Error computing NN outputs|MILCompilerForANE|ANECCompile|com\.apple\.CoreML",
