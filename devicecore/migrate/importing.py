@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import threading
+from functools import wraps
 from importlib.machinery import (
     BuiltinImporter,
     ExtensionFileLoader,
@@ -118,7 +120,8 @@ def _is_lazy(module: object) -> bool:
 class _Hook:
     """A finder that finds nothing itself, but adds a step to the import of watched modules.
 
-    It stands in `sys.meta_path` for as long as there is a watch.
+    It stands in `sys.meta_path` for as long as there is a watch. Programs that load a module by its
+    file ask no finder, but `importlib.util.module_from_spec`, which has the step as long.
     """
 
     def __init__(self) -> None:
@@ -139,6 +142,7 @@ class _Hook:
             self._watches.setdefault(watch.name, []).append(watch)
             if self not in sys.meta_path:
                 sys.meta_path.insert(0, self)
+                importlib.util.module_from_spec = _module_from_spec
 
     def remove(self, watch: Watch) -> None:
         """Tell *watch* nothing any more."""
@@ -152,6 +156,8 @@ class _Hook:
                 _unfollow(watch.name)
             if not self._watches and self in sys.meta_path:
                 sys.meta_path.remove(self)
+                if importlib.util.module_from_spec is _module_from_spec:
+                    importlib.util.module_from_spec = _MODULE_FROM_SPEC
 
     def tell_later(self, watch: Watch) -> None:
         """Tell *watch* once its module is whole, as far as another import lets us notice it."""
@@ -177,20 +183,26 @@ class _Hook:
                 watch.tell_if_imported()
         # Others do as we do, and would ask us again while we ask them.
         finding = self._here.names
-        is_watched = name in self._watches
-        if not (is_watched or self._is_one_of_every(name)) or name in finding:
+        if not self._is_watched(name) or name in finding:
             return None
         finding.add(name)
         try:
             spec = self._found_by_others(name, path, target)
         finally:
             finding.discard(name)
-        if spec is not None and (is_watched or _may_have_classes(spec.loader)):
-            _follow(spec)
+        if spec is not None:
+            self.follow(spec)
         return spec
 
-    def _is_one_of_every(self, name: str) -> bool:
-        return EVERY in self._watches and name.partition(".")[0] not in _OURS
+    def follow(self, spec: ModuleSpec) -> None:
+        """Add our step to the import of a module that somebody waits for."""
+        is_named = spec.name in self._watches
+        if is_named or (self._is_watched(spec.name) and _may_have_classes(spec.loader)):
+            _follow(spec)
+
+    def _is_watched(self, name: str) -> bool:
+        every = EVERY in self._watches and name.partition(".")[0] not in _OURS
+        return every or name in self._watches
 
     def _found_by_others(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None
@@ -264,6 +276,16 @@ def _unfollow(name: str) -> None:
     loader = getattr(spec, "loader", None)
     if isinstance(loader, _Follower):
         spec.loader = loader.loader
+
+
+_MODULE_FROM_SPEC: Final = importlib.util.module_from_spec
+
+
+@wraps(_MODULE_FROM_SPEC)
+def _module_from_spec(spec: ModuleSpec) -> ModuleType:
+    if not isinstance(spec.loader, importlib.util.LazyLoader):  # which has it inside, if anywhere
+        _hook.follow(spec)
+    return _MODULE_FROM_SPEC(spec)
 
 
 _hook = _Hook()

@@ -225,8 +225,7 @@ class PipelineMigrator(UsedInBlocks):
         told = self._workers.received()[0]
         keys = {key for _, key in list(self._sites)}
         keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
-        missing = self._found.missing if self._found else ()
-        return unmatched(self.plan, keys, missing, self.registry) if self._found else []
+        return unmatched(self.plan, keys, self._found, self.registry) if self._found else []
 
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)

@@ -107,6 +107,8 @@ def _like(name: str, known: Mapping[str, list[str]]) -> list[str]:
     folded: defaultdict[str, list[str]] = defaultdict(list)
     for each, full in known.items():
         folded[each.casefold()] += full
+    for each in folded:  # whoever wrote it did not mean it to be another
+        folded[each] = [full for full in folded[each] if full != name]
     wanted = name.casefold()
     for full in folded.values():  # functions are written small, and classes are not
         full.sort(key=lambda one: one.rpartition(".")[2][:1].islower() != name[:1].islower())

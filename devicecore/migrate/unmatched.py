@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from devicecore.errors import PlanError
 from devicecore.migrate.near_names import NearNames
 from devicecore.migrate.spots import MAIN
+from devicecore.migrate.targets import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -17,15 +18,16 @@ if TYPE_CHECKING:
     from devicecore.migrate.keys import Key
     from devicecore.migrate.plan import OptimizationPlan, PlanEntry
     from devicecore.migrate.registry import StrategyRegistry
-    from devicecore.migrate.targets import Pending
+    from devicecore.migrate.targets import Pending, Resolved
 
 _WHAT: Final = "no call of this process, or of its workers with this plan, was for it"
+_LATER: Final = "what it names came later, and no import told of it; refresh() looks for it again"
 
 
 def unmatched(
     plan: OptimizationPlan,
     matched: Collection[Key],
-    missing: Iterable[Pending],
+    found: Resolved | None,
     registry: StrategyRegistry,
 ) -> list[str]:
     """Return which keys of a plan were for no call, with their lines, and why that may be.
@@ -33,23 +35,36 @@ def unmatched(
     Args:
         plan: The plan.
         matched: The keys that were for some call.
-        missing: The entries that name what was not there when it was last looked for.
+        found: What the plan named when it was last looked for; None if nobody knows.
         registry: Knows functions that may be meant.
     """
-    pending = {each.entry.key: each for each in missing}
+    pending = {each.entry.key: each for each in (found.missing if found else ())}
+    idle = [entry for entry in plan.entries if entry.key not in matched]
+    came = _come_since(plan, found, registry) if idle and found else set()
     names = NearNames(registry)
 
     def why(entry: PlanEntry) -> str:
         each = pending.get(entry.key)
+        if entry.key in came:
+            return _LATER
         near = () if each is None else _near(each, names)
         return f"{_why(each)}{_asked(near)}"
 
     return [
         # That is no error: a plan may be for more programs than this one. But it reads like one.
         str(PlanError(str(entry.key), _WHAT, why(entry), plan.source, entry.line))
-        for entry in plan.entries
-        if entry.key not in matched
+        for entry in idle
     ]
+
+
+def _come_since(plan: OptimizationPlan, found: Resolved, registry: StrategyRegistry) -> set[Key]:
+    """Return the keys that mean something by now which they did not when it was looked for."""
+    try:
+        now = resolve(plan, registry=registry, earlier=found)
+    except PlanError:  # what came makes two keys equally good; whoever looks again is told
+        return set()
+    known = {(each.entry.key, each.key) for each in found.entries}
+    return {each.entry.key for each in now.entries if (each.entry.key, each.key) not in known}
 
 
 def doubts(

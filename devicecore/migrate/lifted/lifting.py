@@ -197,11 +197,11 @@ class Lifter(PipelineMigrator):
         """
         keys = {key for _, key in list(self._sites)}
         keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
-        missing = None if self._found is None else self._found.missing
-        if missing is None:  # only others have recorded
+        found = self._found
+        if found is None:  # only others have recorded
             with suppress(PlanError):  # they have raised it, or know better
-                missing = resolve(self.plan).pending
-        return unmatched(self.plan, keys, missing or (), self.registry)
+                found = resolve(self.plan, registry=self.registry)
+        return unmatched(self.plan, keys, found, self.registry)
 
     def tell_of_error(self) -> None:
         """Tell the process that has the loader what a batch that it does not get has counted."""
