@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import field, frozen
@@ -13,7 +14,7 @@ from devicecore.liveness.validators import check, check_mapping, is_a
 from devicecore.names import canonical_type, checked_framework, meant_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from attrs import Attribute
 
@@ -37,8 +38,8 @@ def _by_type(_: object, attribute: Attribute[Any], value: Any) -> None:
             name = f"{attribute.name}[{key!r}]"
             msg = f"{name} is {indices!r}; it is a list of indices, such as (0, 2)"
             raise TypeError(msg)
-        for index in indices:
-            check(f"an index in {attribute.name}[{key!r}]", index, int, least=0)
+        for each in indices:
+            check(f"an index in {attribute.name}[{key!r}]", each, int, least=0)
 
 
 def _texts(_: object, attribute: Attribute[Any], value: Any) -> None:
@@ -52,6 +53,37 @@ def _texts(_: object, attribute: Attribute[Any], value: Any) -> None:
 
 def _tuple(given: Any) -> Any:
     return tuple(given) if isinstance(given, list | set | frozenset) else given
+
+
+def _number(given: Any) -> Any:
+    """Return a whole number of any library as an int; the validator sees all else."""
+    if isinstance(given, bool) or "bool" in str(getattr(given, "dtype", "")):
+        return given
+    if getattr(given, "shape", ()) != ():  # an array of one number is none
+        return given
+    try:
+        return index(given)
+    except TypeError:
+        return given
+
+
+def _counts_of(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    return {key: _number(count) for key, count in given.items()}
+
+
+def _indices_of(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    return {key: _indices(value) for key, value in given.items()}
+
+
+def _indices(value: Any) -> Any:
+    if getattr(value, "ndim", 0) == 1:  # an array, which is compared number by number
+        value = tuple(value)
+    kind = type(value)
+    return kind(map(_number, value)) if kind in (list, tuple, set, frozenset) else value
 
 
 def _once(_: object, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
@@ -73,7 +105,7 @@ def _names(given: Any) -> Any:
 
 
 def _frameworks(given: Any) -> Any:
-    given = _tuple(given)
+    given = (given,) if isinstance(given, str) else _tuple(given)
     if not isinstance(given, tuple) or not all(isinstance(each, str) for each in given):
         return given
     return tuple(dict.fromkeys(map(checked_framework, given)))
@@ -93,8 +125,9 @@ class DeviceOptions:
         memory_limit: Memory that may be used on each device, in bytes; None for all of it.
         threads: How many asynchronous calls may run at once on a host device; None for one per
             usable CPU.
-        frameworks: The frameworks that the devices are for, ``"torch"`` or ``"onnx"`` in any case;
-            empty for all. A registry hands a factory those that were found live.
+        frameworks: The frameworks that the devices are for, ``"torch"`` or ``"onnx"`` in any case,
+            one alone also as a text; empty for all. A registry hands a factory those that were
+            found live.
         physical: The hardware that the probe saw; a registry fills it in for the factory.
 
     Raises:
@@ -102,13 +135,19 @@ class DeviceOptions:
         ValueError: A number is too small, a framework is none, or a type is named twice.
     """
 
-    device_count: Mapping[str, int] = field(factory=dict, validator=[_counts, _once], hash=False)
+    device_count: Mapping[str, int] = field(
+        factory=dict, converter=_counts_of, validator=[_counts, _once], hash=False
+    )
     visible: Mapping[str, Sequence[int]] = field(
-        factory=dict, validator=[_by_type, _once], hash=False
+        factory=dict, converter=_indices_of, validator=[_by_type, _once], hash=False
     )
     filters: tuple[str, ...] = field(default=(), converter=_names, validator=_texts)
-    memory_limit: int | None = field(default=None, validator=is_a(int, or_none=True, least=1))
-    threads: int | None = field(default=None, validator=is_a(int, or_none=True, least=1))
+    memory_limit: int | None = field(
+        default=None, converter=_number, validator=is_a(int, or_none=True, least=1)
+    )
+    threads: int | None = field(
+        default=None, converter=_number, validator=is_a(int, or_none=True, least=1)
+    )
     frameworks: tuple[str, ...] = field(default=(), converter=_frameworks, validator=_texts)
     physical: tuple[PhysicalDevice, ...] = ()
 

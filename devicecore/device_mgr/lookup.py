@@ -76,7 +76,10 @@ def why_missing(name: DeviceName, devices: Sequence[Device], registry: FactoryRe
         return ""
     if is_class(name.device_type, devices):
         reasons = causes(refusals(registry, name.device_type, deep=False))
-        return f"no device here is a {name.device_type}" + (f": {reasons}" if reasons else "")
+        article = "an" if name.device_type == "NPU" else "a"  # as it is spoken
+        return f"no device here is {article} {name.device_type}" + (
+            f": {reasons}" if reasons else ""
+        )
     try:
         candidates = registry.explain(name.device_type)
     except UnknownDeviceError as error:

@@ -101,8 +101,10 @@ class DeviceMgr:
 
         Raises:
             UnknownDeviceError: None does; says which would, and why a type is missing.
-            ValueError: *framework* is misspelt.
+            ValueError: *framework* is misspelt, or no text.
         """
+        if framework is not None:
+            meant_framework(framework)
         try:
             return self._by_alias[name]  # type: ignore[index]  # a DeviceName is no key, and misses
         except (KeyError, TypeError):  # TypeError: what cannot be a key is no name either

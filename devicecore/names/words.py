@@ -158,19 +158,21 @@ def canonical_framework(text: str) -> str:
 
 
 def meant_framework(text: str | None) -> str | None:
-    """Return the framework that *text* names; None and what is no misspelt one as they are.
+    """Return the framework that *text* names; None and texts that are no misspelt one as they are.
 
     Examples:
         >>> meant_framework("ORT"), meant_framework("jax"), meant_framework(None)
         ('onnx', 'jax', None)
 
     Raises:
-        ValueError: It is one of ours, misspelt; says which.
+        ValueError: It is one of ours, misspelt, and says which; or it is no text.
     """
-    if not text:
+    if text is None or text == "":
         return None
     found = canonical_framework(text)
-    if found in tuple(FRAMEWORKS) or not get_close_matches(str(text).casefold(), _FRAMEWORKS, n=1):
+    is_text = isinstance(text, str)
+    near = get_close_matches(str(text).casefold(), _FRAMEWORKS, n=1)
+    if found in tuple(FRAMEWORKS) or (is_text and not near):
         return found
     return checked_framework(text)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from devicecore.device_factory import DeviceOptions, FactoryRegistry, Registration
 from devicecore.device_factory.options import checked
 from devicecore.device_mgr import DeviceMgr
-from devicecore.errors import NotLiveError
+from devicecore.errors import NotLiveError, UnknownDeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TYPES = frozenset({"CPU", "CUDA"})
 
@@ -21,6 +26,8 @@ TYPES = frozenset({"CPU", "CUDA"})
         (("Torch",), ("torch",)),
         (("ONNX", "onnxruntime", "PyTorch"), ("onnx", "torch")),
         ((), ()),
+        ("torch", ("torch",)),
+        ("PyTorch", ("torch",)),
     ],
 )
 def test_frameworks_are_taken_in_any_case(asked: tuple[str, ...], meant: tuple[str, ...]) -> None:
@@ -47,7 +54,13 @@ def test_a_type_that_is_named_twice_is_refused(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"frameworks": "torch"}, TypeError, r"frameworks is 'torch'; .*give a list: \['torch'\]"),
+        ({"device_count": {"CPU": np.array([2])}}, TypeError, r"device_count\['CPU'\] is array"),
+        ({"device_count": {"CPU": np.bool_(True)}}, TypeError, r"device_count\['CPU'\] is "),
+        ({"device_count": {"CPU": np.int8(-1)}}, ValueError, r"device_count\['CPU'\] is -1"),
+        ({"visible": {"CUDA": np.array([True])}}, TypeError, r"an index in visible\['CUDA'\] is "),
+        ({"visible": {"CUDA": np.array([[0]])}}, TypeError, r"an index in visible\['CUDA'\] is "),
+        ({"visible": {"CUDA": np.array([0.5])}}, TypeError, r"an index in visible\['CUDA'\] is "),
+        ({"memory_limit": np.float32(2)}, TypeError, "it is a whole number from 1, or None"),
         ({"frameworks": [3]}, TypeError, "a name in frameworks is 3; it is a text"),
         ({"frameworks": None}, TypeError, "frameworks is None; it is a list of names"),
         ({"filters": "cuda"}, TypeError, r"give a list: \['cuda'\]"),
@@ -83,6 +96,44 @@ def test_lists_are_taken_as_tuples() -> None:
     assert asked.frameworks == ("torch",)
     assert asked.filters == ("cuda:1",)
     assert hash(asked) == hash(DeviceOptions(frameworks=("torch",), filters=("cuda:1",)))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"device_count": {"cpu": np.int64(2)}}, {"cpu": 2}),
+        ({"visible": {"cuda": np.array([0, 1])}}, {"cuda": (0, 1)}),
+        ({"visible": {"cuda": [np.uint8(1)]}}, {"cuda": [1]}),
+        ({"memory_limit": np.uint64(1 << 40)}, 1 << 40),
+        ({"threads": np.array(3)}, 3),
+    ],
+)
+def test_whole_numbers_of_numpy_are_ints(given: dict[str, Any], meant: object) -> None:
+    (name,) = given
+    taken = getattr(DeviceOptions(**given), name)
+    assert repr(taken) == repr(meant)
+
+
+@pytest.fixture(scope="module")
+def only_host() -> Iterator[DeviceMgr]:
+    with closing(DeviceMgr.create(DeviceOptions(device_count={"GPU": 0, "NPU": 0}))) as manager:
+        yield manager
+
+
+@pytest.mark.parametrize("framework", [1, 0, np, ["torch"]])
+@pytest.mark.parametrize("name", ["cpu", "CPU:0", "/device:cpu:0", "GPU"])
+def test_a_framework_that_is_no_text_is_one_error(
+    name: str, framework: Any, only_host: DeviceMgr
+) -> None:
+    with pytest.raises(ValueError, match=r"the framework is .*; there are 'onnx' and 'torch'"):
+        only_host.lookup_device(name, framework)
+
+
+@pytest.mark.parametrize("name", ["NPU", "npu:0", "GPU"])
+def test_a_family_without_devices_has_its_article(name: str, only_host: DeviceMgr) -> None:
+    with pytest.raises(UnknownDeviceError) as raised:
+        only_host.lookup_device(name)
+    assert f"no device here is {'a GPU' if name == 'GPU' else 'an NPU'}" in str(raised.value)
 
 
 @pytest.mark.parametrize("shown", [(0, 2), [1], range(3), {0}, ()])
