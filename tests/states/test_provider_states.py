@@ -139,11 +139,11 @@ ROWS = [
         target="nxrt-ep-cuda==0.1.0.dev6",
     ),
     Row(
-        "library misses a dependency",
+        "no hardware for it",
         "probed",
         {"provider": TENSORRT_RTX, "library": "*tensorrt_rtx*/lib*providers*.so"},
-        "broken",
-        ("cannot be loaded without", "libcuda.so.1"),
+        "absent",
+        ("there is no NVIDIA GPU here",),
         target=f"{TENSORRT_RTX_WHEEL}==0.5.0",
     ),
     Row(
