@@ -10,7 +10,7 @@ import numpy as np
 from devicecore.cv import batches, catalog, results
 from devicecore.cv.choice_log import is_wanted, say_choice
 from devicecore.cv.gathering import gathered
-from devicecore.cv.host_copies import HostCopies
+from devicecore.cv.host_copies import DEEPEST, HostCopies
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.native import native_kernel, original
 from devicecore.cv.policy import DEFAULT, current_policy
@@ -110,8 +110,9 @@ def _first_image(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, A
     """Return the first argument that is an image or several, and the first image in it."""
     for given in (*args, *kwargs.values()):
         one = given
-        while isinstance(one, (list, tuple)) and one:
-            one = one[0]
+        for _ in range(DEEPEST):
+            if isinstance(one, (list, tuple)) and one:
+                one = one[0]
         if _is_tensor(one) or isinstance(one, np.ndarray):
             return given, one
     return None, None
@@ -165,9 +166,9 @@ def _native(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     return copies.returned(result)
 
 
-def _has_tensor(value: Any) -> bool:
+def _has_tensor(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (list, tuple)):
-        return any(map(_has_tensor, value))
+        return depth < DEEPEST and any(_has_tensor(each, depth + 1) for each in value)
     return _is_tensor(value)
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.cv.image import BATCH_AXES, image_of
 from devicecore.cv.reasons import likeness
-from devicecore.cv.refusals import written
+from devicecore.cv.refusals import DEEPEST, LONGEST, written
+from devicecore.cv.sequences import alike
 from devicecore.debug_log import debug, listed
 
 if TYPE_CHECKING:
@@ -70,13 +71,19 @@ def say_choice(
     debug("cv2.%s(%s) on %s: %s; passed over: %s", name, ", ".join(given), device, what, others)
 
 
-def _described(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_described, value))
-    if getattr(value, "ndim", 0) not in _IMAGE_AXES:
+def _described(value: Any, depth: int = 0) -> Any:
+    """Return an argument with images as `Image`, as far as it is written."""
+    try:
+        if isinstance(value, (list, tuple)):
+            if depth == DEEPEST:
+                return value
+            return alike(value, (_described(each, depth + 1) for each in value[:LONGEST]))
+        if getattr(value, "ndim", 0) not in _IMAGE_AXES:
+            return value
+        shape = value.shape[1:] if value.ndim == BATCH_AXES else value.shape
+        return image_of(tuple(shape), value.dtype)
+    except Exception:  # noqa: BLE001 - the caller's object may have anything for its attributes
         return value
-    shape = value.shape[1:] if value.ndim == BATCH_AXES else value.shape
-    return image_of(tuple(shape), value.dtype)
 
 
 def _is_new(key: Any) -> bool:

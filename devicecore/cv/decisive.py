@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from devicecore.cv.image import Image
+from devicecore.cv.sequences import alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -108,7 +109,7 @@ def _whole_calls(arguments: Arguments, examples: list[Arguments]) -> Iterator[Ar
 
 def _like(value: Any, other: Image) -> Any:
     if isinstance(value, (list, tuple)) and any(isinstance(each, Image) for each in value):
-        return type(value)(_like(each, other) for each in value)
+        return alike(value, (_like(each, other) for each in value))
     if not isinstance(value, Image):
         return value
     return evolve(

@@ -10,6 +10,9 @@ from attrs import frozen
 
 # OpenCV's numbers of processor features, which its Python module does not name.
 _AVX2, _FMA3 = 11, 12
+# Those of places for results: OpenCV 5 computes with more types than it binds to numpy's.
+_WRITTEN = frozenset({"uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"})
+_WRITTEN_SINCE_5 = frozenset({"bool", "uint32"})
 _NEWER_TYPES = frozenset({"float16", "bool", "uint32", "int64", "uint64"})
 
 
@@ -35,6 +38,10 @@ class Environment:
     def has_float_warps(self) -> bool:
         """Whether warps compute coordinates and weights in float, as since OpenCV 5."""
         return self.version >= (5, 0)
+
+    def writes(self, dtype: str) -> bool:
+        """Return whether OpenCV takes a place for a result of such a type."""
+        return dtype in _WRITTEN or (dtype in _WRITTEN_SINCE_5 and self.version >= (5, 0))
 
     def knows(self, dtype: str) -> bool:
         """Return whether OpenCV takes arrays of a type that only newer versions take."""

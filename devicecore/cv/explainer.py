@@ -22,6 +22,7 @@ from devicecore.cv.refusals import (
     why_not_an_image,
     written,
 )
+from devicecore.cv.sequences import alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -177,7 +178,7 @@ def _with_missing(value: Any, missing: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {key: _with_missing(each, missing) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_with_missing(each, missing) for each in value)
+        return alike(value, (_with_missing(each, missing) for each in value))
     return value
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from devicecore.cv.image import BATCH_AXES, is_writable
 from devicecore.cv.results import OTHER_KIND
+from devicecore.cv.sequences import alike
 from devicecore.transfer import as_tensor, to_numpy
 from devicecore.transfer.dlpack import tensor_from_numpy
 
@@ -25,12 +26,19 @@ class HostCopies:
         self._given: list[np.ndarray[Any, Any]] = []
         self._device: Any = None
 
-    def of(self, value: Any) -> Any:
-        """Return an argument with an array for each tensor, the same one for the same memory."""
+    def of(self, value: Any, depth: int = 0) -> Any:
+        """Return an argument with an array for each tensor, the same one for the same memory.
+
+        Args:
+            value: The argument.
+            depth: In how many lists and tuples it is.
+        """
         if type(value) in _PLAIN:
             return value
         if isinstance(value, (list, tuple)):
-            return type(value)(map(self.of, value))
+            if depth == DEEPEST:
+                return value
+            return alike(value, (self.of(each, depth + 1) for each in value))
         if isinstance(value, np.ndarray):
             self._given.append(value)
             return value
@@ -52,7 +60,7 @@ class HostCopies:
             TypeError: The result was written into an array that stands beside tensors.
         """
         if isinstance(result, (list, tuple)):
-            return type(result)(map(self.returned, result))
+            return alike(result, map(self.returned, result))
         if not isinstance(result, np.ndarray):
             return result
         tensor = self._tensors.get(id(result))
@@ -80,5 +88,7 @@ def _for_opencv(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 _IMAGE_AXES = (2, 3, BATCH_AXES)
+# OpenCV reads no arrays in more lists than these, and a list may contain itself.
+DEEPEST = 3
 # Most arguments, which stay what they are.
 _PLAIN = frozenset({bool, float, int, str, type(None)})

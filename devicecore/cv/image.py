@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
+from devicecore.cv.environment import environment
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -100,12 +102,16 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
         images: Those that are read.
 
     Raises:
-        ValueError: It overlaps with an operand without being one, or OpenCV cannot write there.
+        ValueError: It overlaps with an operand without being one, or OpenCV cannot write there
+            or does not write such a type.
     """
     if isinstance(destination, np.ndarray) and not is_writable(destination):
         raise ValueError(_NOT_WRITABLE)
     if isinstance(destination, np.ndarray) and not destination.dtype.isnative:
         msg = "its bytes are in another order, which OpenCV does not see"
+        raise ValueError(msg)
+    if not _is_written(destination.dtype):
+        msg = f"it is of {destination.dtype}, which OpenCV does not write"
         raise ValueError(msg)
     own = (_where(destination), destination.shape, destination.dtype)
     is_continuous, shape = _is_continuous(destination), tuple(destination.shape)
@@ -116,6 +122,11 @@ def place_of(destination: Any, images: Sequence[Any]) -> Place:
             msg = "the result overlaps with an operand"
             raise ValueError(msg)
     return Place(is_operand=False, is_continuous=is_continuous, shape=shape)
+
+
+@lru_cache(_MOST_KEPT)  # a type of numpy's takes a while to say its name
+def _is_written(dtype: Any) -> bool:
+    return environment().writes(str(dtype).removeprefix("torch."))
 
 
 def places_of(destinations: Sequence[Any], images: Sequence[Any]) -> tuple[Place, ...]:

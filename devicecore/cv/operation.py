@@ -16,6 +16,7 @@ from devicecore.cv.image import Place, check_written, image_of, place_of, places
 from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts, is_within
 from devicecore.cv.reasons import KeyedCall
+from devicecore.cv.sequences import alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -177,7 +178,7 @@ class Operation:
         try:
             key = (*map(kind_of, positional), *map(kind_of, named.items()), environment())
             hash(key)
-        except TypeError:  # something that cannot be a key
+        except (TypeError, RecursionError):  # something that cannot be a key
             key = None
         return KeyedCall(positional, named, key)
 
@@ -299,8 +300,7 @@ def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
     if getattr(value, "ndim", 0):
         return replace(value)
     if isinstance(value, (list, tuple)):
-        found = [_replaced(each, replace) for each in value]
-        return tuple(found) if isinstance(value, tuple) else found  # OpenCV tells them apart
+        return alike(value, (_replaced(each, replace) for each in value))
     return value
 
 

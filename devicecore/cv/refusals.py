@@ -24,7 +24,9 @@ _ARE_NUMBERS = frozenset({"colormap", "normType"})
 _BORDER_VALUES = frozenset({"borderValue", "value"})
 _MOST_NUMBERS = 4
 _NUMBERS = (int, float, np.number)
-_LONGEST = 60
+# What is written of a value: so many letters, and lists and tuples in so many others.
+LONGEST = 60
+DEEPEST = 3
 _ANY = ""
 
 
@@ -109,14 +111,23 @@ def names_of_positional(
     return next(fitting, parameters)
 
 
-def written(function: str, name: str, value: Any) -> str:
+def written(function: str, name: str, value: Any, depth: int = 0) -> str:
     """Return a value as a program would write it, briefly.
 
     Args:
         function: OpenCV's name of the function that is called.
         name: That of the parameter.
         value: What is given for it.
+        depth: In how many lists and tuples it is.
     """
+    try:
+        text = _text(function, name, value, depth)
+    except Exception:  # noqa: BLE001 - the caller's object may raise anything from its __repr__
+        text = _type(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def _text(function: str, name: str, value: Any, depth: int) -> str:
     if isinstance(value, Image):
         many = f" x {value.channels} channels" if value.has_channels else ""
         return f"{value.dtype} of {value.height} x {value.width}{many}"
@@ -127,10 +138,19 @@ def written(function: str, name: str, value: Any) -> str:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return flag_name(function, name, int(value)) or str(value)
     if isinstance(value, (list, tuple)):
-        text = ", ".join(written("", "", each) for each in value)
-    else:
-        text = str(value) if isinstance(value, np.generic) else repr(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+        return _items(value, depth)
+    return str(value) if isinstance(value, np.generic) else repr(value)
+
+
+def _items(value: Sequence[Any], depth: int) -> str:
+    """Return a list or a tuple, which may be a long one or contain itself, as far as it is read."""
+    first, last = "()" if isinstance(value, tuple) else "[]"
+    if depth == DEEPEST:
+        return f"{first}...{last}"
+    # Each of them is a letter at least.
+    text = ", ".join(written("", "", each, depth + 1) for each in value[:LONGEST])
+    comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+    return first + text + comma + last
 
 
 def _type(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.cv.image import BATCH_AXES
+from devicecore.cv.sequences import alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ def on_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
         finish: What makes OpenCV's kind of result of it.
     """
     if isinstance(result, (tuple, list)):
-        found: Any = type(result)(map(on_host, result))
+        found: Any = alike(result, map(on_host, result))
     else:
         found = _array(result) if result.ndim else result.item()
     return found if finish is None else finish(found)
@@ -36,7 +37,7 @@ def on_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
 def first(result: Any) -> Any:
     """Return the result of the first image of a batch, in OpenCV's shape."""
     if isinstance(result, (tuple, list)):
-        return type(result)(map(first, result))
+        return alike(result, map(first, result))
     one = result.select(0, 0)
     return one.select(2, 0) if one.ndim == 3 and one.size(2) == 1 else one
 
@@ -45,7 +46,7 @@ def of_batch(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
     """Return the results of a batch: one array, or a list where OpenCV returns something else."""
     if isinstance(result, (tuple, list)):
         parts = (_in_opencvs_shape(of_batch(each)) for each in result)
-        found: Any = [type(result)(each) for each in zip(*parts, strict=True)]
+        found: Any = [alike(result, each) for each in zip(*parts, strict=True)]
     else:
         found = _array(result)
     return found if finish is None else [finish(each) for each in found]
@@ -80,7 +81,7 @@ def into(destination: Any, result: Any) -> Any:
     """
     if _are_several(destination) and _are_several(result):
         given = [*destination, *[None] * (len(result) - len(destination))]
-        return type(result)(map(into, given, result))
+        return alike(result, map(into, given, result))
     if isinstance(destination, np.ndarray) != isinstance(result, np.ndarray) and (
         hasattr(destination, "ndim") and hasattr(result, "ndim")
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore import cv, default_ledger, device_scope  # noqa: E402 - like the others
-from devicecore.cv import calling, choice_log, choosing  # noqa: E402 - it imports torch
+from devicecore.cv import calling, catalog, choice_log, choosing  # noqa: E402 - it imports torch
 from devicecore.cv.repeats import repeats_of  # noqa: E402 - it imports torch
 from devicecore.errors import NoKernelError  # noqa: E402 - like the others
 from devicecore.migrate import PipelineMigrator  # noqa: E402 - like the others
@@ -62,7 +62,9 @@ def test_where_opencv_computes(said: Callable[[], list[str]]) -> None:
         assert all(word in line for word in words), line
 
     cv.resize(PICTURE, (4, 3))
-    only("cv2.resize(uint8 of 8 x 9 x 3 channels, 4, 3)", "CPU:0", "no device_scope names another")
+    only(
+        "cv2.resize(uint8 of 8 x 9 x 3 channels, (4, 3))", "CPU:0", "no device_scope names another"
+    )
     with device_scope("cpu"):
         cv.resize(PICTURE, (4, 3))
     only("the device_scope is of the CPU")
@@ -104,7 +106,7 @@ def test_kernels_and_what_is_passed_over(
 
     run()
     taken, left = said()
-    assert taken.startswith("cv2.resize(uint8 of 8 x 9 x 3 channels, 4, 3) on ")
+    assert taken.startswith("cv2.resize(uint8 of 8 x 9 x 3 channels, (4, 3)) on ")
     assert taken.endswith(": the torch kernel, exact; passed over: nothing")
     reason = "torch: no kernel for src=int16 of 8 x 9 x 3 channels"
     assert left.endswith(f": no kernel takes it; passed over: {reason}")
@@ -120,8 +122,8 @@ def test_calls_that_are_alike_are_said_once(said: Callable[[], list[str]]) -> No
         for call in calls:
             cv.resize(*call)
     assert [line.partition(")")[0] for line in said()] == [
-        "cv2.resize(uint8 of 8 x 9 x 3 channels, 4, 3",
-        "cv2.resize(int16 of 8 x 9 x 3 channels, 4, 3",
+        "cv2.resize(uint8 of 8 x 9 x 3 channels, (4, 3",
+        "cv2.resize(int16 of 8 x 9 x 3 channels, (4, 3",
     ]
 
 
@@ -136,3 +138,79 @@ def test_nothing_is_put_together_where_nobody_reads_it(
         assert cv.flip(picture, 1).shape == PICTURE.shape
     with cv.using("torch"):
         assert cv.flip(tensor, 1).shape == PICTURE.shape
+
+
+class Size(NamedTuple):
+    w: int
+    h: int
+
+
+class Faulty:
+    """Looks like an image, and is none."""
+
+    ndim = 2
+    shape = (3, 4)
+
+    def __repr__(self) -> str:
+        raise OSError
+
+
+class Unshaped(Faulty):
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        raise OSError
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+ODD: list[Any] = [Faulty(), Unshaped(), [Faulty()], ENDLESS, [ENDLESS] * 3, 10**5000, {1: ENDLESS}]
+
+
+@pytest.mark.parametrize("label", ["native", "torch"])
+def test_a_named_tuple_is_a_tuple(label: Any, said: Callable[[], list[str]]) -> None:
+    expected = cv2.resize(PICTURE, Size(4, 3))
+    for picture in (PICTURE, torch.from_numpy(PICTURE)):
+        with cv.using(label):
+            found = cv.resize(picture, Size(4, 3))
+        assert np.array_equal(np.asarray(found), expected)
+    assert all("channels, (4, 3)) on " in line for line in said())
+
+
+def test_images_in_a_named_tuple(said: Callable[[], list[str]]) -> None:
+    planes: Any = Size(*cv2.split(PICTURE)[:2])
+    wide: Any = Size(*(plane.astype(np.int32) for plane in planes))
+    with cv.using("torch"):
+        assert np.array_equal(cv.merge(planes), cv2.merge(planes))
+    operation = catalog.find("merge", "torch")
+    assert operation is not None
+    assert operation.why_not((Size(wide[0], planes[1]),), {})
+    assert np.array_equal(cv.merge(Size(*map(torch.from_numpy, wide))), cv2.merge(wide))
+    assert said()[-1].startswith("cv2.merge((int32 of 8 x 9, int32 of 8 x 9)) on ")
+
+
+@pytest.mark.parametrize("index", range(len(ODD)))
+def test_no_line_changes_what_comes_out(index: int, said: Callable[[], list[str]]) -> None:
+    def outcome() -> Any:
+        try:
+            return cv.resize(PICTURE, ODD[index])
+        except Exception as error:  # noqa: BLE001 - whatever OpenCV makes of it
+            return type(error), str(error)
+
+    found, lines = outcome(), said()
+    logging.getLogger("devicecore").setLevel(logging.INFO)
+    assert found == outcome()
+    assert len(lines) == 1
+    what = "Faulty", "Unshaped", "[Faulty]", "[[[[...]]]]", "[[[...", "int", "{1: [[...]]}"
+    assert f"channels, {what[index]}" in lines[0].replace("[[[[...]]], [", "[[[...")
+
+
+def test_brackets(said: Callable[[], list[str]]) -> None:
+    for value in ((4, 3), [4, 3], (4,), [(0, 1), [2]], [WIDE[..., 0], PICTURE]):
+        choice_log.say_choice("resize", "a device", (value,), {}, "nobody", {})
+    assert [line.partition(" on a device")[0] for line in said()] == [
+        "cv2.resize((4, 3))",
+        "cv2.resize([4, 3])",
+        "cv2.resize((4,))",
+        "cv2.resize([(0, 1), [2]])",
+        "cv2.resize([int16 of 8 x 9, uint8 of 8 x 9 x 3 channels])",
+    ]

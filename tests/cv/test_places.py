@@ -108,3 +108,44 @@ def test_infinite_places_of_a_perspective_have_no_number() -> None:
         with cv.using("torch"):
             assert np.array_equal(cv.warpPerspective(numbers, *args), expected, equal_nan=True)
     assert np.isnan(expected).any()
+
+
+def places(name: str, dtype: Any) -> tuple[Any, ...]:
+    def new(*shape: int) -> Any:
+        return np.zeros(shape, dtype)
+
+    plane = new(9, 20)
+    return {
+        "integral": (new(10, 21, 3),),
+        "flip": (1, new(9, 20, 3)),
+        "split": ([plane, new(9, 20), new(9, 20)],),
+        "meanStdDev": (new(3, 1), np.zeros((3, 1))),
+        "GaussianBlur": ((3, 3), 0, new(9, 20, 3)),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["integral", "flip", "split", "meanStdDev", "GaussianBlur"])
+@pytest.mark.parametrize("dtype", ["bool", "uint32", "int64", "uint64", "complex64", "O", "f4,f4"])
+def test_places_of_types_that_opencv_does_not_write(name: str, dtype: str) -> None:
+    picture = image(9, 20)
+    try:
+        getattr(cv2, name)(picture, *places(name, dtype))
+        is_taken = True
+    except cv2.error:
+        is_taken = False
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    why_not = operation.why_not((picture, *places(name, dtype)), {})
+    assert is_taken == ("which OpenCV does not write" not in why_not), why_not
+    if not is_taken:
+        with cv.using("torch"), pytest.raises(cv2.error):
+            getattr(cv, name)(picture, *places(name, dtype))
+
+
+def test_a_place_that_is_a_tensor_of_such_a_type() -> None:
+    operation = catalog.find("flip", "torch")
+    assert operation is not None
+    tensor = torch.from_numpy(image(9, 20))
+    for dtype in (torch.int64, torch.complex64, torch.bfloat16):
+        assert "does not write" in operation.why_not((tensor, 1, tensor.to(dtype)), {})
+    assert "does not write" not in operation.why_not((tensor, 1, tensor.float()), {})

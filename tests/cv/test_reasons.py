@@ -108,7 +108,7 @@ def test_values_are_each_calls_own() -> None:
     picture = np.zeros((8, 9, 3), np.uint8)
     for number in range(3 * MOST):
         size = (10.5 + number, 10)
-        assert f"dsize={size[0]}, 10" in operation.why_not((picture, size), {})
+        assert f"dsize=({size[0]}, 10)" in operation.why_not((picture, size), {})
     for height in range(4, 4 + 3 * MOST):
         wide = np.zeros((height, 9, 3), np.int16)
         assert f"src=int16 of {height} x 9" in operation.why_not((wide, (3, 3)), {})

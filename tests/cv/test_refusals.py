@@ -129,7 +129,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[str, ...]]] = [
     ("split", ([PICTURE],), {}, ("mv",)),
     ("add", (image(2, 2),), {}, ("src2=uint8 of 2 x 2",)),
     ("add", (image(20, 30, 3, seed=1),), {"mask": PICTURE}, ("mask=uint8",)),
-    ("resize", ((10.5, 10),), {}, ("dsize=10.5, 10",)),
+    ("resize", ((10.5, 10),), {}, ("dsize=(10.5, 10)",)),
     ("resize", (), {}, ("dsize is not given",)),
     ("norm", (99,), {}, ("no kernel for normType=99",)),
     ("norm", (12,), {}, ("normType=NORM_RELATIVE | NORM_L2",)),
