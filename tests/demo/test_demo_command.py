@@ -121,7 +121,7 @@ def test_a_bad_file_is_one_line_and_a_failure(
     elif kind == "text":
         file.write_text("This is a text.\n" * 100, encoding="ascii")
     code, out, err = run("--image", file, "--out", tmp_path / "out")
-    assert (code, out) == (1, "")
+    assert (code, json.loads(out)["error"]["reason"]) == (1, words)
     assert err.count("\n") == 1
     assert words in err
     assert not (tmp_path / "out").exists()
@@ -150,7 +150,7 @@ def test_without_a_package_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     code, out, err = run("--out", tmp_path)
-    assert (code, out) == (1, "")
+    assert (code, *json.loads(out)) == (1, "error")
     assert err.endswith("pip install 'devicecore[demo]'\n")
     assert package in err
 
