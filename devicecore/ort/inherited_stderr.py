@@ -35,7 +35,8 @@ def pass_on(
 ) -> None:
     """Write to *stderr* what children have written to *file*, or still will, then close both.
 
-    Nothing tells who wrote a line. So all that cannot be ours is passed on, if there was a child.
+    Nothing tells who wrote a line. So all that cannot be ours is passed on, if a child may have
+    written: one that holds the file, or one that has ended.
 
     Args:
         file: What stderr was, opened to read and write.
@@ -45,12 +46,12 @@ def pass_on(
         is_ours: Whether a line is one that was collected, and that nobody else has to see.
     """
     follower = _Follower(file, start, stderr)
-    if not _has_children() and ended is not None and ended == ended_children():
-        follower.close()
-        return
-    follower.copy(is_ours)
-    if not _is_held(file):
-        follower.copy()  # what the last one wrote while we asked
+    has_children, one_has_ended = _children()
+    one_has_ended |= ended is None or ended != ended_children()
+    is_held = (has_children or one_has_ended) and _is_held(file)
+    if is_held or one_has_ended:
+        follower.copy(is_ours)
+    if not is_held:
         follower.close()
         return
     threading.Thread(target=follower.run, name="devicecore-stderr", daemon=True).start()
@@ -106,14 +107,15 @@ class _Follower:
             self._file.close()
 
 
-def _has_children() -> bool:
+def _children() -> tuple[bool, bool]:
+    """Return whether there are any, and whether one of them has ended and nobody knows yet."""
     if not hasattr(os, "waitid"):
-        return True
+        return True, True
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
-        return False
-    return True
+        return False, False
+    return True, ended is not None
 
 
 def _is_held(file: BinaryIO) -> bool:

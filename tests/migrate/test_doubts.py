@@ -60,7 +60,6 @@ class MadeData:
         ("qqqqzzzz", f"waits for a class or function 'qqqqzzzz'{NOT_SO_FAR}"),
         ("main", f"waits for a class or function 'main'{NOT_SO_FAR}"),
         ("main/cv2.blur", f"waits for a class or function 'main'{NOT_SO_FAR}"),
-        ("partial", f"waits for a class or function 'partial'{NOT_SO_FAR}"),
         ("map", f"waits for a class or function 'map'{NOT_SO_FAR}"),
         ("Conv2d/backwards", "'torch.nn.modules.conv:Conv2d' has no 'backwards'"),
     ],
