@@ -64,7 +64,8 @@ def ends(pid: int) -> bool:
 
 
 class TestInAChild:
-    def test_a_good_one_is_believed(self) -> None:
+    def test_a_good_one_is_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delitem(sys.modules, "unruly", raising=False)  # of another test
         report = asked("WellBehaved")
         assert report.liveness.is_live
         assert report.priority == 300
