@@ -36,7 +36,7 @@ class PatientLock(_Base):
             while True:
                 if self.acquire(timeout=SLICE_S):
                     return True
-        except BaseException:  # it may have come just when the lock was had
+        except BaseException:  # an interrupt: it may have come just when the lock was had
             if is_owner or self._is_owned():
                 self.release()
             raise

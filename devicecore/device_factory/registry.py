@@ -372,7 +372,7 @@ class FactoryRegistry:
             module, _, name = source.partition(":")
             try:
                 self._register_all(getattr(import_module(module), name)())
-            except BaseException:  # foreign registrations may raise any, and an interrupt comes
+            except BaseException:  # a plug-in's registrations may raise anything, or it is Ctrl-C
                 self._source = source  # to be tried again: it must not hide the rest
                 raise
 

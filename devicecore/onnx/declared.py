@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from mmap import ACCESS_READ, mmap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -13,11 +11,11 @@ from devicecore.errors import ModelError
 from devicecore.onnx.arrays import ELEMENT_TYPES
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
 from devicecore.ort.model_file import checked_model, described
-from devicecore.ort.wire_format import WireFormatError, fields, numbers, spans, text_of
-from devicecore.trusted_files import open_regular
+from devicecore.ort.wire_format import WireFormatError, content_of, fields, numbers, spans, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
     from typing import Any
 
     from devicecore.ort.wire_format import Bytes, Span
@@ -80,15 +78,10 @@ def declared(model: bytes | Path) -> Declared:
     """
     checked = checked_model(model)
     with ExitStack() as stack:
-        content: Bytes
-        if isinstance(checked, bytes):
-            content = checked
-        else:
-            try:
-                file = stack.enter_context(open_regular(Path(checked)))
-                content = stack.enter_context(mmap(file.fileno(), 0, access=ACCESS_READ))
-            except OSError as error:
-                raise ModelError(checked, f"it cannot be read ({error.strerror})") from error
+        try:
+            content = stack.enter_context(content_of(checked))
+        except OSError as error:
+            raise ModelError(str(checked), f"it cannot be read ({error.strerror})") from error
         if content[4:8] == b"ORTM":
             return _of_session(model)
         try:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from mmap import ACCESS_READ, mmap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devicecore.ort.wire_format import WireFormatError, fields, numbers, spans, text_of
-from devicecore.trusted_files import open_regular
+from devicecore.ort.wire_format import WireFormatError, content_of, fields, numbers, spans, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,20 +27,11 @@ def operators(model: bytes | str) -> dict[Operator, int | None]:
     Each with the version of its domain that the model imports, None where it imports none. Those
     that the model defines itself are left out. Empty where its bytes are not understood.
     """
-    with ExitStack() as stack:
-        content: Bytes
-        if isinstance(model, bytes):
-            content = model
-        else:
-            try:
-                file = stack.enter_context(open_regular(Path(model)))
-                content = stack.enter_context(mmap(file.fileno(), 0, access=ACCESS_READ))
-            except (OSError, ValueError):
-                return {}
-        try:
+    try:
+        with content_of(model) as content:
             return _operators(content)
-        except WireFormatError:
-            return {}
+    except (OSError, ValueError):
+        return {}
 
 
 def _operators(content: Bytes) -> dict[Operator, int | None]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from mmap import mmap
+from contextlib import contextmanager
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from devicecore.trusted_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +22,21 @@ _MOST_BYTES, _SEVEN_BITS, _MORE = 10, 0x7F, 0x80
 
 class WireFormatError(ValueError):
     """The bytes are no message."""
+
+
+@contextmanager
+def content_of(model: bytes | str | Path) -> Iterator[Bytes]:
+    """Give the bytes of a model, of which a file's are read where they are looked at.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is empty.
+    """
+    if isinstance(model, bytes):
+        yield model
+        return
+    with open_regular(Path(model)) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        yield content
 
 
 def fields(content: Bytes, span: Span) -> Iterator[tuple[int, int | Span]]:

@@ -107,7 +107,7 @@ def _leave(block: list[Any], kind: Any, error: Any, traceback: Any) -> Any:
 def _leave_owner(block: list[Any], _: Any, kind: Any, error: Any, traceback: Any) -> Any:
     try:
         result = _leave(block, kind, error, traceback)
-    except BaseException:
+    except BaseException:  # a framework's, or an interrupt; it is made up for here and now
         # The traceback, and a cycle that `ExitStack` makes of it, may hold what is watched long.
         if block[_WATCH] is not None:
             _make_up(block)

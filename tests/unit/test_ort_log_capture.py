@@ -188,6 +188,20 @@ def test_a_program_without_a_console_opens_sessions(what: str) -> None:
     assert told.stdout == "live"
 
 
+def ran(text: str, word: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, as a file: children that are spawned read it."""
+    script = folder / "script.py"
+    script.write_text(text)
+    return subprocess.run(
+        [sys.executable, script, word],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
 CHILD = """
 import subprocess, sys, multiprocessing
 from devicecore.ort.log_capture import captured_log
@@ -221,16 +235,8 @@ if __name__ == "__main__":
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who holds a file")
 @pytest.mark.parametrize("start", ["subprocess", "spawn", "fork"])
 def test_a_child_started_meanwhile_keeps_its_stderr(start: str, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(CHILD)
-    done = subprocess.run(
-        [sys.executable, script, start],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=100,
-    )
+    done = ran(CHILD, start, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert done.stderr.count("the child speaks") == 1
 
 
@@ -283,16 +289,7 @@ if sys.argv[1] == "shell":
     "when", ["ended", "thread", "inner", "half a line", "much", "shell", "outlives"]
 )
 def test_what_a_child_says_before_the_end_is_passed_on(when: str, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(EARLY)
-    done = subprocess.run(
-        [sys.executable, script, when],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
+    done = ran(EARLY, when, tmp_path)
     words = done.stderr.splitlines()
     if when == "much":
         assert words.pop(0) == "x" * 99_999
