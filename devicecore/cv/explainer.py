@@ -12,7 +12,6 @@ from attrs import evolve
 from devicecore.cv.decisive import decisive
 from devicecore.cv.environment import environment
 from devicecore.cv.image import Image
-from devicecore.cv.plan import is_within
 from devicecore.cv.reasons import Reasons
 from devicecore.cv.refusals import (
     names_of_positional,
@@ -23,6 +22,7 @@ from devicecore.cv.refusals import (
     written,
 )
 from devicecore.cv.sequences import alike
+from devicecore.kernels.exactness import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

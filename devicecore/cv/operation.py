@@ -14,9 +14,10 @@ from devicecore.cv.environment import environment
 from devicecore.cv.explainer import Explainer
 from devicecore.cv.image import Place, check_written, image_of, place_of, places_of
 from devicecore.cv.kinds import kind_of
-from devicecore.cv.plan import in_parts, is_within
+from devicecore.cv.plan import in_parts
 from devicecore.cv.reasons import KeyedCall
 from devicecore.cv.sequences import alike
+from devicecore.kernels.exactness import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

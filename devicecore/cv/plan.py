@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.results import first
-from devicecore.kernels import Exactness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from devicecore.kernels import Exactness
+
 # Images of a batch that one launch of a kernel is for.
 MOST_AT_ONCE = 8192
-# From the same values to about the same.
-PROMISES: tuple[Exactness, ...] = get_args(Exactness)
-_LOOSENESS = {promise: place for place, promise in enumerate(PROMISES)}
-
-
-def is_within(promise: Exactness, accepted: Exactness) -> bool:
-    """Return whether results of one promise are as near as another one demands."""
-    return _LOOSENESS[promise] <= _LOOSENESS[accepted]
 
 
 @frozen(eq=False)

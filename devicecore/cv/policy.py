@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from attrs import evolve, frozen
 
-from devicecore.cv.plan import PROMISES, is_within
+from devicecore.kernels.exactness import PROMISES, is_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 from attrs.converters import optional
@@ -12,10 +12,8 @@ from devicecore.names import DEVICE_CLASSES, canonical_type, checked_framework
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from devicecore.kernels.exactness import Exactness
     from devicecore.kernels.registry import KernelRegistry
-
-Exactness = Literal["exact", "lsb1", "tolerance", "close"]
-"""How near a kernel comes to the CPU's answer, from the same bits to about the same."""
 
 
 class KernelHost(Protocol):

@@ -15,7 +15,7 @@ from devicecore.kernels.kernel import Kernel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from devicecore.kernels.kernel import Exactness
+    from devicecore.kernels.exactness import Exactness
 
 
 class KernelWatcher(Protocol):

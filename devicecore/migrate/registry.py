@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import field, frozen
 
 from devicecore.errors import RegistrationError
-from devicecore.kernels import Exactness
+from devicecore.kernels.exactness import PROMISES
 from devicecore.migrate import processors
 from devicecore.migrate.strategy import MigrationStrategy
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from devicecore.kernels import Exactness
     from devicecore.migrate.strategy import Strategy
 
     Group = Callable[[], Mapping[str, Strategy]]
 
-_PROMISES: Final = get_args(Exactness)
 # What files may call processors, besides ``package.module:name``.
 _PROCESSORS = ("EnsureTensor", "KeepOnDevice", "PassThrough", "SwapArgs", "ToNumpy")
 _FIELDS = frozenset({"backend", "inputs", "named_inputs", "arguments", "output", "promise"})
@@ -237,8 +237,8 @@ def _of_kind(kind: type, name: str, entry: dict[str, Any], part: str) -> Any:
 
 
 def _promise(name: str, text: Any) -> Exactness:
-    if text not in _PROMISES:
-        fix = f"write one of {', '.join(_PROMISES)}"
+    if text not in PROMISES:
+        fix = f"write one of {', '.join(PROMISES)}"
         raise RegistrationError(name, f"its promise is {text!r}", fix)
     return cast("Exactness", text)
 

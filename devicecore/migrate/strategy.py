@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import Factory, field, frozen
 from attrs.validators import in_
 
 from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
-from devicecore.kernels import Exactness, Kernel
+from devicecore.kernels import Kernel
+from devicecore.kernels.exactness import PROMISES, Exactness, is_within
 from devicecore.migrate.processors import ToNumpy, processed
 from devicecore.migrate.random_numbers import drawn_on_host
 from devicecore.migrate.values import arrays_in, is_tensor
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from devicecore.migrate.processors import ArgMapper, InputProcessor, OutputProcessor
 
 
-_PROMISES: Final = get_args(Exactness)
-
-
 def require_promise(promise: Exactness, options: Options, op: str, device: Device) -> None:
     """Return if a plan takes what is promised of a call.
 
@@ -40,7 +38,7 @@ def require_promise(promise: Exactness, options: Options, op: str, device: Devic
     Raises:
         RefusedCallError: The plan asks for more.
     """
-    if _PROMISES.index(promise) > _PROMISES.index(options.accept):
+    if not is_within(promise, options.accept):
         reason = f"its results are only promised to be {promise}, and the plan accepts "
         refused = {"the migrator": f"{reason}{options.accept}"}
         raise RefusedCallError(op, device.name, refused)
@@ -121,7 +119,7 @@ class MigrationStrategy:
     arg_mapper: ArgMapper = _as_given
     output_processor: OutputProcessor = Factory(ToNumpy)
     named_processors: Mapping[str, InputProcessor] = field(factory=dict, kw_only=True)
-    promise: Exactness = field(default="exact", validator=in_(_PROMISES), kw_only=True)
+    promise: Exactness = field(default="exact", validator=in_(PROMISES), kw_only=True)
     runs_original: bool = field(init=False, default=False)
 
     def process_inputs(

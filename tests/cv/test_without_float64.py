@@ -19,7 +19,6 @@ from devicecore import cv  # noqa: E402 - like the others
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
 from devicecore.cv.choosing import choose  # noqa: E402 - it imports torch
 from devicecore.cv.device_types import missing_types  # noqa: E402 - like it
-from devicecore.cv.plan import PROMISES  # noqa: E402 - like the others
 from devicecore.cv.policy import DEFAULT  # noqa: E402 - like the others
 from devicecore.cv.quarantine import tested  # noqa: E402 - it imports torch
 from devicecore.device import Device  # noqa: E402 - like the others
@@ -28,6 +27,7 @@ from devicecore.errors import (  # noqa: E402 - like the others
     DeviceGoneError,
     RefusedCallError,
 )
+from devicecore.kernels.exactness import PROMISES  # noqa: E402 - like the others
 from tests.cv.device_limits import MPS, XPU, Limits, Refusing  # noqa: E402 - it imports torch
 from tests.cv.differential import IS_OLD, compare, image  # noqa: E402 - like it
 

@@ -9,7 +9,6 @@ import types
 from typing import Any
 
 import cv2
-import numpy as np
 import pytest
 
 from devicecore.migrate.tracker import SparseContextTracker
@@ -126,9 +125,14 @@ def test_what_opencv_and_classes_leave_behind_is_not_reported(made: Any) -> None
 
 
 def test_where_a_function_is_at_home_is_not_reported(write: Any) -> None:
-    write(made_i="class Base:\n    def run(self): pass\nclass Heir(Base): pass\n")
+    write(
+        made_i="class Base:\n    def run(self): pass\nclass Heir(Base): pass\n",
+        made_home="def turn(): pass\nturn.__module__ = 'made_public'\n",  # as NumPy's have it
+        made_public="from made_home import turn\n",
+    )
     made: Any = importlib.import_module("made_i")
-    with injector_of((made.Heir, "run"), (np, "rot90")) as injector:
+    public = importlib.import_module("made_public")
+    with injector_of((made.Heir, "run"), (public, "turn")) as injector:
         assert injector.held_elsewhere() == {}
         made.Heir.kept = [made.Base.run]
         assert injector.held_elsewhere() == {"made_i.Base.run": ["item 0 of a list of 1"]}

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from devicecore import config
-from devicecore.cv.plan import PROMISES
 from devicecore.errors import DeviceError, PlanError, RefusedCallError
+from devicecore.kernels.exactness import PROMISES
 from devicecore.ledger import default_ledger
 from devicecore.migrate.lazy.current import OPEN, RECORDING, by_host, current
 from devicecore.migrate.lazy.drawing import AGAIN
