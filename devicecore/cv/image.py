@@ -139,9 +139,9 @@ def places_of(destinations: Sequence[Any], images: Sequence[Any]) -> tuple[Place
     Raises:
         ValueError: See `place_of`; or two of them overlap.
     """
-    if not all(getattr(each, "ndim", 0) for each in destinations):
+    if not all(getattr(each, "ndim", 0) > 1 for each in destinations):
         kinds = ", ".join(sorted({type(each).__name__ for each in destinations}))
-        msg = f"it has items of type {kinds}"
+        msg = f"it has items of type {kinds}, not all of them with two axes or more"
         raise ValueError(msg)
     if images and images[0].ndim == BATCH_AXES:
         msg = "images of a batch have no planes in common"

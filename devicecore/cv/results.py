@@ -86,13 +86,21 @@ def into(destination: Any, result: Any) -> Any:
         hasattr(destination, "ndim") and hasattr(result, "ndim")
     ):
         raise TypeError(OTHER_KIND)
-    shape, wanted = getattr(destination, "shape", None), getattr(result, "shape", ())
-    is_plane = len(wanted) == 2 and shape == (*wanted, 1)
-    if not (is_plane or shape == wanted) or destination.dtype != result.dtype:
+    shape, wanted = getattr(destination, "shape", None), getattr(result, "shape", None)
+    if shape is None or wanted is None or destination.dtype != result.dtype:
         return result
+    if shape != wanted:
+        if _as_matrix(shape) != _as_matrix(wanted):
+            return result
+        result = result.reshape(shape)
     place = destination.detach() if hasattr(destination, "detach") else destination
-    place[...] = result[..., None] if is_plane else result
+    place[...] = result
     return destination
+
+
+def _as_matrix(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape with the columns and the channels that OpenCV takes for granted."""
+    return (*shape, *[1] * (3 - len(shape)))
 
 
 def each_into(destination: Any, found: Sequence[Any]) -> list[Any]:

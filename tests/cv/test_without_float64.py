@@ -27,7 +27,7 @@ from devicecore.errors import (  # noqa: E402 - like the others
     DeviceGoneError,
     RefusedCallError,
 )
-from devicecore.kernels.exactness import PROMISES  # noqa: E402 - like the others
+from devicecore.kernels.exactness import PROMISES, Exactness, is_within  # noqa: E402 - like the others
 from tests.cv.device_limits import MPS, XPU, Limits, Refusing  # noqa: E402 - it imports torch
 from tests.cv.differential import IS_OLD, compare, image  # noqa: E402 - like it
 
@@ -37,7 +37,7 @@ NAME = re.compile(r"`(\w+)`")
 SET_ASIDE: dict[str, str] = {}
 
 
-def promises_of(name: str, device: Any) -> list[str]:
+def promises_of(name: str, device: Any) -> list[Exactness]:
     """Return what is promised of each of a function's examples that *device* computes."""
     operation = catalog.find(name, "torch")
     assert operation is not None
@@ -54,8 +54,10 @@ def test_each_function_keeps_its_promises(name: str, limits: Limits) -> None:
     with Refusing(limits):
         assert tested(operation, device) == ""
         found = promises_of(name, device)
-    good = [each for each in found if PROMISES.index(each) <= PROMISES.index("tolerance")]
-    assert bool(good) == (name not in SET_ASIDE)
+    good = any(is_within(each, "tolerance") for each in found)
+    if IS_OLD and not good:
+        pytest.skip("OpenCV 4 answers it itself")
+    assert good == (name not in SET_ASIDE)
 
 
 INTEGERS = st.sampled_from(["uint8", "int8", "uint16", "int16"])
@@ -295,6 +297,7 @@ def test_a_device_that_fails_says_nothing_about_its_types() -> None:
     assert missing_types(device) == frozenset()
 
 
+@pytest.mark.skipif(IS_OLD, reason="OpenCV 4 answers some of them itself")
 def test_the_page_names_what_is_less_exact() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/cv.md").read_text(encoding="utf-8")
     table = page.partition("<!-- without float64 -->")[2].partition("<!-- end without")[0]

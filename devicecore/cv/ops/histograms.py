@@ -49,12 +49,14 @@ def calcHist(
     mask: Any,
     histSize: Sequence[int],
     ranges: Sequence[float],
-    hist: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
+    hist: Any = None,
     accumulate: bool = False,
 ) -> Plan | None:
     """Plan one call of ``cv2.calcHist``: of images of bytes, with bins of one width."""
     if not isinstance(images, (list, tuple)) or accumulate is not False:
         return None
+    if hist is not None and len(hist.shape) < min(2, len(histSize)):
+        return None  # OpenCV 5 takes no place of one axis for several, or returns another array
     first, sizes, limits = images[0], list(map(whole, histSize)), list(map(np.float32, ranges))
     if not is_mask(mask, first) or {(each.dtype, each.size) for each in images} != {
         ("uint8", first.size)
@@ -66,17 +68,17 @@ def calcHist(
         return None
     if not len(places) == len(sizes) == len(limits) / 2 or not _are_bins(sizes):
         return None
+    is_column = len(sizes) == 1 and environment().version < (5, 0)
+    shape = (*sizes, 1) if is_column else tuple(sizes)
     bins, has_mask = math.prod(sizes), mask is not None
     index = _index(places, _tables(sizes, limits), bins)
 
     def run(*given: Tensor) -> Tensor:
         weights = (given[-1][..., 0] != 0).long() if has_mask else None
         found = counts(index(torch.cat(given[: len(given) - has_mask], 3)), bins + 1, weights)
-        return found[:, :bins].reshape(-1, *sizes).float()
+        return found[:, :bins].reshape(-1, *shape).float()
 
-    if environment().version >= (5, 0) or len(sizes) > 1:
-        return Plan(run)
-    return Plan(run, finish=lambda found: found[:, None])
+    return Plan(run)
 
 
 def _are_bins(sizes: Sequence[int]) -> bool:
