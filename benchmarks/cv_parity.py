@@ -17,8 +17,8 @@ import torch
 
 from devicecore.cv import catalog
 from devicecore.cv.native import original
-from devicecore.cv.quarantine import keeps
 from devicecore.cv.results import on_host
+from devicecore.cv.self_test import keeps_promise
 
 
 def differences(found: Any, expected: Any) -> tuple[float, int, int]:
@@ -58,7 +58,7 @@ def parity(name: str, label: str, device: torch.device) -> dict[str, Any] | None
         largest, differing, values = differences(result, expected)
         found["calls"] += 1
         found["values"] += values
-        found["broken"] += not keeps(plan.promise, result, expected)
+        found["broken"] += not keeps_promise(plan.promise, result, expected)
         tally["largest"] = max(tally["largest"], largest)
         tally["differing"] += differing
     return found

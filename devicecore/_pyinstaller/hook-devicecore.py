@@ -54,6 +54,7 @@ if provider_library("CUDAExecutionProvider"):
 # As files too: Triton compiles its kernels from their source, and what build of ONNX Runtime this
 # is stands in a file of its.
 module_collection_mode = {
-    "devicecore.cv.triton": "pyz+py",
+    "devicecore.cv.ops": "pyz+py",
+    "devicecore.cv.triton_support": "pyz+py",
     "onnxruntime.capi.build_and_package_info": "pyz+py",
 }

@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
     else:
         cv2 = require("cv2", extra="vision")  # an emptied one would be told by an absent name only
         if name in catalog.TORCH or name in catalog.HOST:
-            found = import_own("devicecore.cv.calling").function(name)
+            found = import_own("devicecore.cv.dispatch").function(name)
         else:
             found = getattr(cv2, name)
     globals()[name] = found

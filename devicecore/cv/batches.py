@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from devicecore.cv.cache_key import cache_key
 from devicecore.cv.image import BATCH_AXES
-from devicecore.cv.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +79,7 @@ def _rest(call: Call, replaced: Callable[..., Any], index: int) -> Any:
     """Return the kind of a call's other arguments, or what no other call has."""
     try:
         args, kwargs = replaced(*call, lambda _: None)
-        kind = (kind_of(args), kind_of(tuple(kwargs.items())))
+        kind = (cache_key(args), cache_key(tuple(kwargs.items())))
         hash(kind)
     except TypeError:
         return index

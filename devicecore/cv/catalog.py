@@ -1,10 +1,15 @@
-"""Which of OpenCV's functions have kernels, and where; each is imported when it is asked for."""
+"""The catalogue: one row for each OpenCV function, with its folder in `devicecore.cv.ops`.
+
+A kernel's module is imported when it is first asked for; reading a row imports nothing.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from attrs import frozen
 
 from devicecore.optional import installed
 
@@ -13,172 +18,137 @@ if TYPE_CHECKING:
 
     from devicecore.cv.operation import Operation
 
-# The module of `devicecore.cv.ops` that has each function's kernel for every device of torch.
-TORCH: Mapping[str, str] = {
-    "resize": "resizing",
-    "cvtColor": "colours",
-    "LUT": "lookup",
-    "applyColorMap": "lookup",
-    "calcHist": "histograms",
-    "equalizeHist": "histograms",
-    "CLAHE_apply": "local_contrast",
-    "warpAffine": "warping",
-    "warpPerspective": "warping",
-    "remap": "remapping",
-    "copyMakeBorder": "borders",
-    "flip": "turning",
-    "rotate": "turning",
-    "transpose": "turning",
-    "split": "channels",
-    "merge": "channels",
-    "extractChannel": "channels",
-    "insertChannel": "channels",
-    "mixChannels": "mixing",
-    "add": "arithmetic",
-    "subtract": "arithmetic",
-    "multiply": "arithmetic",
-    "divide": "arithmetic",
-    "addWeighted": "blending",
-    "absdiff": "arithmetic",
-    "min": "comparing",
-    "max": "comparing",
-    "bitwise_and": "bitwise",
-    "bitwise_or": "bitwise",
-    "bitwise_xor": "bitwise",
-    "bitwise_not": "bitwise",
-    "convertScaleAbs": "blending",
-    "compare": "comparing",
-    "inRange": "comparing",
-    "threshold": "thresholding",
-    "GaussianBlur": "smoothing",
-    "blur": "smoothing",
-    "boxFilter": "smoothing",
-    "medianBlur": "smoothing",
-    "filter2D": "filtering",
-    "sepFilter2D": "filtering",
-    "Sobel": "filtering",
-    "Scharr": "filtering",
-    "Laplacian": "filtering",
-    "erode": "morphology",
-    "dilate": "morphology",
-    "morphologyEx": "morphology",
-    "pyrDown": "pyramids",
-    "pyrUp": "pyramids",
-    "sumElems": "reductions",
-    "mean": "reductions",
-    "meanStdDev": "reductions",
-    "countNonZero": "reductions",
-    "norm": "norms",
-    "minMaxLoc": "extremes",
-    "normalize": "normalizing",
-    "perspectiveTransform": "transforming",
-    "transform": "transforming",
-    "adaptiveThreshold": "adapting",
-    "reduce": "reducing",
-    "integral": "integrals",
-    "undistort": "undistorting",
-    "dft": "fourier",
-    "idft": "fourier",
-    "matchTemplate": "matching",
-    "warpPolar": "polar",
-    "bilateralFilter": "bilateral",
-    "pow": "powers",
-    "sqrt": "powers",
-    "exp": "powers",
-    "log": "powers",
-    "magnitude": "powers",
-}
-# Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
-HOST: tuple[str, ...] = (
-    "Canny",
-    "distanceTransform",
-    "stackBlur",
-)
-# The parameter that each result is written into, where that is not one result and its "dst".
-OUTPUTS: Mapping[str, tuple[str, ...]] = {
-    "threshold": ("", "dst"),
-    "split": ("mv",),
-    "calcHist": ("hist",),
-    "meanStdDev": ("mean", "stddev"),
-    "integral": ("sum",),
-    "matchTemplate": ("result",),
-    "magnitude": ("magnitude",),
-}
-# OpenCV refuses these where the result is to overwrite an image, or what comes out depends on the
-# order of its operations.
-NOT_IN_PLACE: frozenset[str] = frozenset({"bilateralFilter", "matchTemplate", "remap", "undistort"})
-# Of `devicecore.cv.triton`, for cards that Triton compiles for.
-TRITON: Mapping[str, str] = {
-    "resize": "resizing",
-    "cvtColor": "colours",
-    "GaussianBlur": "smoothing",
-    "LUT": "pointwise",
-    "Laplacian": "filtering",
-    "Scharr": "filtering",
-    "Sobel": "filtering",
-    "absdiff": "pointwise",
-    "add": "pointwise",
-    "addWeighted": "pointwise",
-    "bitwise_and": "pointwise",
-    "bitwise_not": "pointwise",
-    "bitwise_or": "pointwise",
-    "bitwise_xor": "pointwise",
-    "blur": "boxes",
-    "boxFilter": "boxes",
-    "convertScaleAbs": "pointwise",
-    "dilate": "morphology",
-    "erode": "morphology",
-    "filter2D": "filtering",
-    "max": "pointwise",
-    "medianBlur": "ranking",
-    "min": "pointwise",
-    "morphologyEx": "morphology",
-    "pyrDown": "pyramids",
-    "sepFilter2D": "filtering",
-    "subtract": "pointwise",
-    "threshold": "pointwise",
-    "warpAffine": "warping",
-    "warpPerspective": "warping",
-    "copyMakeBorder": "borders",
-    "flip": "turning",
-    "rotate": "turning",
-    "transpose": "turning",
-    "multiply": "pointwise",
-    "divide": "pointwise",
-    "remap": "remapping",
-    "split": "channels",
-    "merge": "channels",
-    "extractChannel": "channels",
-}
-# Of `devicecore.cv.kornia_calls`, for whoever accepts about the same pixels.
-KORNIA: Mapping[str, str] = dict.fromkeys(
-    (
-        "GaussianBlur",
-        "blur",
-        "cvtColor",
-        "filter2D",
-        "medianBlur",
-        "resize",
-        "warpAffine",
-        "warpPerspective",
-    ),
-    "kornia_calls",
-)
-TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
+_TRITON = ("torch", "triton")
+_ALL = ("torch", "triton", "kornia")
 
-_PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "torch": ("devicecore.cv.ops", TORCH),
-    "triton": ("devicecore.cv.triton", TRITON),
-    "kornia": ("devicecore.cv", KORNIA),
-}
+
+@frozen
+class OpInfo:
+    """What is known of one OpenCV function before its kernels are imported.
+
+    Attributes:
+        name: OpenCV's name.
+        folder: The folder in `devicecore.cv.ops` that holds its kernels.
+        labels: The kinds of kernels that it has; without one, OpenCV answers on the host.
+        outputs: The parameter that each result is written into; empty for none.
+        in_place: Whether the result may overwrite an image. OpenCV refuses some of these calls, or
+            what comes out depends on the order of its operations.
+    """
+
+    name: str
+    folder: str = ""
+    labels: tuple[str, ...] = ("torch",)
+    outputs: tuple[str, ...] = ("dst",)
+    in_place: bool = True
+
+
+_ROWS = (
+    OpInfo("resize", "resize", labels=_ALL),
+    OpInfo("cvtColor", "color", labels=_ALL),
+    OpInfo("LUT", "lut", labels=_TRITON),
+    OpInfo("applyColorMap", "lut"),
+    OpInfo("calcHist", "histogram", outputs=("hist",)),
+    OpInfo("equalizeHist", "histogram"),
+    OpInfo("CLAHE_apply", "clahe"),
+    OpInfo("warpAffine", "warp", labels=_ALL),
+    OpInfo("warpPerspective", "warp", labels=_ALL),
+    OpInfo("remap", "remap", labels=_TRITON, in_place=False),
+    OpInfo("copyMakeBorder", "copy_make_border", labels=_TRITON),
+    OpInfo("flip", "flip_rotate", labels=_TRITON),
+    OpInfo("rotate", "flip_rotate", labels=_TRITON),
+    OpInfo("transpose", "flip_rotate", labels=_TRITON),
+    OpInfo("split", "channels", labels=_TRITON, outputs=("mv",)),
+    OpInfo("merge", "channels", labels=_TRITON),
+    OpInfo("extractChannel", "channels", labels=_TRITON),
+    OpInfo("insertChannel", "channels"),
+    OpInfo("mixChannels", "mix_channels"),
+    OpInfo("add", "arithmetic", labels=_TRITON),
+    OpInfo("subtract", "arithmetic", labels=_TRITON),
+    OpInfo("multiply", "arithmetic", labels=_TRITON),
+    OpInfo("divide", "arithmetic", labels=_TRITON),
+    OpInfo("absdiff", "arithmetic", labels=_TRITON),
+    OpInfo("addWeighted", "blend", labels=_TRITON),
+    OpInfo("convertScaleAbs", "blend", labels=_TRITON),
+    OpInfo("min", "compare", labels=_TRITON),
+    OpInfo("max", "compare", labels=_TRITON),
+    OpInfo("compare", "compare"),
+    OpInfo("inRange", "compare"),
+    OpInfo("bitwise_and", "bitwise", labels=_TRITON),
+    OpInfo("bitwise_or", "bitwise", labels=_TRITON),
+    OpInfo("bitwise_xor", "bitwise", labels=_TRITON),
+    OpInfo("bitwise_not", "bitwise", labels=_TRITON),
+    OpInfo("threshold", "threshold", labels=_TRITON, outputs=("", "dst")),
+    OpInfo("GaussianBlur", "gaussian_blur", labels=_ALL),
+    OpInfo("blur", "box_filter", labels=_ALL),
+    OpInfo("boxFilter", "box_filter", labels=_TRITON),
+    OpInfo("medianBlur", "median", labels=_ALL),
+    OpInfo("filter2D", "filter", labels=_ALL),
+    OpInfo("sepFilter2D", "filter", labels=_TRITON),
+    OpInfo("Sobel", "filter", labels=_TRITON),
+    OpInfo("Scharr", "filter", labels=_TRITON),
+    OpInfo("Laplacian", "filter", labels=_TRITON),
+    OpInfo("erode", "morphology", labels=_TRITON),
+    OpInfo("dilate", "morphology", labels=_TRITON),
+    OpInfo("morphologyEx", "morphology", labels=_TRITON),
+    OpInfo("pyrDown", "pyramid", labels=_TRITON),
+    OpInfo("pyrUp", "pyramid"),
+    OpInfo("sumElems", "statistics"),
+    OpInfo("mean", "statistics"),
+    OpInfo("meanStdDev", "statistics", outputs=("mean", "stddev")),
+    OpInfo("countNonZero", "statistics"),
+    OpInfo("norm", "norm"),
+    OpInfo("minMaxLoc", "min_max_loc"),
+    OpInfo("normalize", "normalize"),
+    OpInfo("perspectiveTransform", "transform"),
+    OpInfo("transform", "transform"),
+    OpInfo("adaptiveThreshold", "adaptive_threshold"),
+    OpInfo("reduce", "reduce"),
+    OpInfo("integral", "integral", outputs=("sum",)),
+    OpInfo("undistort", "undistort", in_place=False),
+    OpInfo("dft", "dft"),
+    OpInfo("idft", "dft"),
+    OpInfo("matchTemplate", "match_template", outputs=("result",), in_place=False),
+    OpInfo("warpPolar", "warp_polar"),
+    OpInfo("bilateralFilter", "bilateral_filter", in_place=False),
+    OpInfo("pow", "power"),
+    OpInfo("sqrt", "power"),
+    OpInfo("exp", "power"),
+    OpInfo("log", "power"),
+    OpInfo("magnitude", "power", outputs=("magnitude",)),
+    OpInfo("Canny", labels=()),
+    OpInfo("distanceTransform", labels=()),
+    OpInfo("stackBlur", labels=()),
+)
+ROWS: Mapping[str, OpInfo] = {row.name: row for row in _ROWS}
+
+
+def find_row(name: str) -> OpInfo:
+    """Return the row of one of OpenCV's functions; for any other, one with the defaults."""
+    return ROWS.get(name) or OpInfo(name, labels=())
+
+
+def _rows_with(label: str) -> Mapping[str, OpInfo]:
+    return {name: row for name, row in ROWS.items() if label in row.labels}
+
+
+# For every device of torch; for GPUs that Triton compiles for; for callers who accept close pixels.
+TORCH = _rows_with("torch")
+TRITON = _rows_with("triton")
+KORNIA = _rows_with("kornia")
+# Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
+HOST: tuple[str, ...] = tuple(name for name, row in ROWS.items() if not row.labels)
+TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 
 
 @cache
 def find(name: str, label: str) -> Operation | None:
     """Return the operation of one of OpenCV's functions in one kind of kernel, if there is one."""
-    package, modules = _PLACES[label]
-    module = modules.get(name)
-    if module is None or (label != "torch" and not installed(label)):
+    row = find_row(name)
+    if label not in row.labels or (label != "torch" and not installed(label)):
         return None
-    found: Operation = getattr(import_module(f"{package}.{module}"), name)
-    return found
+    is_kornia = label == "kornia"
+    module = (
+        "devicecore.cv.kornia_calls" if is_kornia else f"devicecore.cv.ops.{row.folder}.{label}"
+    )
+    operation: Operation = getattr(import_module(module), name)
+    return operation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.cv.calling import function
+from devicecore.cv.dispatch import function
 from devicecore.cv.native import original
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import cv2
 from attrs import evolve
 
-from devicecore.cv.decisive import decisive
 from devicecore.cv.environment import environment
 from devicecore.cv.image import Image
 from devicecore.cv.reasons import Reasons
+from devicecore.cv.refusal_causes import decisive
 from devicecore.cv.refusals import (
     names_of_positional,
     why_no_signature,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import Factory, field, frozen
 
-from devicecore.cv.catalog import NOT_IN_PLACE, OUTPUTS
+from devicecore.cv.cache_key import cache_key
+from devicecore.cv.catalog import find_row
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
 from devicecore.cv.explainer import Explainer
 from devicecore.cv.image import Place, check_written, image_of, place_of, places_of
-from devicecore.cv.kinds import kind_of
 from devicecore.cv.plan import in_parts
 from devicecore.cv.reasons import KeyedCall
 from devicecore.cv.sequences import alike
@@ -77,9 +77,8 @@ class Operation:
 
     def _find_outputs(self) -> tuple[int | None, ...]:
         """Return the place of the parameter that each result is written into."""
-        names = OUTPUTS.get(self.name, ("dst",))
         places = {name: place for place, name in enumerate(self.parameters)}
-        return tuple(map(places.get, names))
+        return tuple(map(places.get, find_row(self.name).outputs))
 
     def destination(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the argument that the result is to be written into, or None.
@@ -177,7 +176,7 @@ class Operation:
         except ValueError as error:  # what comes out depends on the order of OpenCV's operations
             return KeyedCall(positional, named, None, str(error))
         try:
-            key = (*map(kind_of, positional), *map(kind_of, named.items()), environment())
+            key = (*map(cache_key, positional), *map(cache_key, named.items()), environment())
             hash(key)
         except (TypeError, RecursionError):  # something that cannot be a key
             key = None
@@ -230,7 +229,7 @@ class Operation:
         except ValueError as error:
             msg = f"{name}: {error}"
             raise ValueError(msg) from None
-        if place.is_operand and self.name in NOT_IN_PLACE:
+        if place.is_operand and not find_row(self.name).in_place:
             msg = f"{name} is an operand"
             raise ValueError(msg)
         return place

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.cv import batches, catalog, results
-from devicecore.cv.calling import device_for, function
+from devicecore.cv.dispatch import device_for, function
 from devicecore.cv.native import original
 from devicecore.cv.preprocessing import normalised, preprocess
 from devicecore.scope import current_device

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from devicecore.cv import batches, catalog
-from devicecore.cv.calling import device_for, function
 from devicecore.cv.choice_log import is_wanted, say
+from devicecore.cv.dispatch import device_for, function
 from devicecore.cv.image import BATCH_AXES
+from devicecore.cv.ops.preprocess import tables as preprocess_tables
 from devicecore.cv.policy import current_policy, using
-from devicecore.cv.quarantine import quarantine_reason
 from devicecore.cv.recipe import Layout, Recipe, normalised_bytes
-from devicecore.cv.tables import placement
+from devicecore.cv.self_test import self_test_failure
 from devicecore.optional import installed
 from devicecore.scope import current_device, device_scope
 from devicecore.transfer import as_tensor
@@ -25,8 +25,8 @@ from devicecore.transfer.torch_leaves import without_modes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from devicecore.cv.ops.preprocess.tables import Mode
     from devicecore.cv.table import Table
-    from devicecore.cv.tables.placement import Mode
     from devicecore.device import Device
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -118,7 +118,7 @@ def _recipe(
     kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
     return Recipe(
         canvas=size,
-        mode=_one_of("mode", mode, placement.MODES),
+        mode=_one_of("mode", mode, preprocess_tables.MODES),
         border=_byte(border),
         is_swapped=_is_swapped(color, channels),
         blur=(blur, blur) if isinstance(blur, int) else blur,
@@ -142,7 +142,7 @@ def fused_input(device: Device, images: Any, recipe: Recipe) -> torch.Tensor | N
         say("cv.preprocess", device.name, what, {"triton": reason} if reason else {})
     if reason:
         return None
-    from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
+    from devicecore.cv.ops.preprocess import triton as fused  # Triton is not everywhere
 
     return fused.run(images, recipe, there)
 
@@ -156,11 +156,11 @@ def _why_not_fused(device: Device, there: torch.device, recipe: Recipe) -> str:
         return f"kernels labelled {label!r} are asked for"
     if not _has_triton():
         return "Triton is not installed"
-    from devicecore.cv.triton import preprocessing as fused  # Triton is not everywhere
+    from devicecore.cv.ops.preprocess import triton as fused  # Triton is not everywhere
 
     if not fused.fits(recipe):
         return "they are not for such a recipe"
-    return quarantine_reason("cv.preprocess[triton]", device, partial(_tested, there))
+    return self_test_failure("cv.preprocess[triton]", device, partial(_tested, there))
 
 
 @cache
@@ -174,11 +174,11 @@ def _tested(there: torch.device) -> str:
     Returns:
         What is wrong, or an empty string.
     """
-    from devicecore.cv.triton import preprocessing as fused  # as above
+    from devicecore.cv.ops.preprocess import triton as fused  # as above
 
     picture = np.random.default_rng(7).integers(0, 256, (45, 61, 3), np.uint8)
     values = normalised_bytes(0.4, 0.3, 3, torch.float32)
-    for mode in placement.MODES:
+    for mode in preprocess_tables.MODES:
         for blur in (None, (5, 3)):
             recipe = Recipe((32, 24), mode, 114, True, blur, values, "NCHW")
             try:
@@ -195,7 +195,7 @@ def _tested(there: torch.device) -> str:
 def one_after_another(image: Any, recipe: Recipe, there: torch.device) -> torch.Tensor:
     """Return one image by the functions that `preprocess` stands for."""
     height, width = image.shape[:2]
-    columns, rows = placement.spans(width, height, recipe.canvas, recipe.mode)
+    columns, rows = preprocess_tables.spans(width, height, recipe.canvas, recipe.mode)
     resized = function("resize")(as_tensor(image, there), (columns.resized, rows.resized))
     seen = resized.view(rows.resized, columns.resized, -1)[rows.seen, columns.seen]
     canvas = torch.full(

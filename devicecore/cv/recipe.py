@@ -11,7 +11,7 @@ from attrs import frozen
 from devicecore.cv.table import Table
 
 if TYPE_CHECKING:
-    from devicecore.cv.tables.placement import Mode
+    from devicecore.cv.ops.preprocess.tables import Mode
 
 Layout = Literal["NCHW", "NHWC"]
 

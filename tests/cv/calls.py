@@ -151,7 +151,7 @@ def names_of_results(name: str) -> list[str]:
     """Return the parameters that results of a function are written into, all optional."""
     operation = catalog.find(name, "torch")
     assert operation is not None
-    names = [each for each in catalog.OUTPUTS.get(name, ("dst",)) if each in operation.parameters]
+    names = [each for each in catalog.find_row(name).outputs if each in operation.parameters]
     return [each for each in names if each not in operation.images]
 
 

@@ -6,7 +6,6 @@ for such a card, and each kernel it would launch is compiled down to the card's 
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
@@ -16,8 +15,8 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from devicecore.cv import catalog
-from devicecore.cv.triton import strips
-from devicecore.cv.triton.launching import Launch
+from devicecore.cv.triton_support import strips
+from devicecore.cv.triton_support.launch import Launch
 
 TARGETS = {"cuda": GPUTarget("cuda", 90, 32), "hip": GPUTarget("hip", "gfx942", 64)}
 
@@ -63,9 +62,12 @@ def main(kind: str, names: list[str]) -> None:
     for name in names or sorted(catalog.TRITON):
         operation = catalog.find(name, "triton")
         assert operation is not None
-        module: Any = importlib.import_module(f"devicecore.cv.triton.{catalog.TRITON[name]}")
-        if hasattr(module, "is_native"):
-            module.is_native = lambda _: kind == "cuda"
+        importers: list[Any] = [
+            own for key, own in sys.modules.items() if key.startswith("devicecore.cv.")
+        ]
+        for module in importers:
+            if hasattr(module, "is_native"):
+                module.is_native = lambda _: kind == "cuda"
         kernels.clear()
         for args, kwargs in operation.examples():
             if operation.plan(args, kwargs) is not None:

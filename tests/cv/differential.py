@@ -15,8 +15,8 @@ import torch
 from devicecore.cv import catalog
 from devicecore.cv.environment import environment
 from devicecore.cv.native import original
-from devicecore.cv.quarantine import keeps
 from devicecore.cv.results import on_host
+from devicecore.cv.self_test import keeps_promise
 from tests.cv.device_limits import Limits, Refusing
 
 IS_OLD = environment().version < (5, 0)
@@ -64,7 +64,7 @@ def compare(
         assert before.numpy(force=True).tobytes() == now.numpy(force=True).tobytes(), "written into"
     # After the kernel, which would else be given what OpenCV has written into an argument.
     expected = original(name)(*args, **kwargs)
-    assert keeps(plan.promise, found, expected), difference(found, expected)
+    assert keeps_promise(plan.promise, found, expected), difference(found, expected)
     return str(plan.promise)
 
 

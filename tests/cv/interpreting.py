@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
-from devicecore.cv.triton.launching import Launch
+from devicecore.cv.triton_support.launch import Launch
 
 
 def _fused(_: object, x: Any, y: Any, z: Any) -> Any:

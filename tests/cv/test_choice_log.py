@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore import cv, default_ledger, device_scope  # noqa: E402 - like the others
-from devicecore.cv import calling, catalog, choice_log, choosing  # noqa: E402 - it imports torch
-from devicecore.cv.repeats import repeats_of  # noqa: E402 - it imports torch
+from devicecore.cv import catalog, choice_log, dispatch, kernel_choice  # noqa: E402 - it imports torch
+from devicecore.cv.dispatch_cache import dispatch_caches  # noqa: E402 - it imports torch
 from devicecore.errors import NoKernelError  # noqa: E402 - like the others
 from devicecore.migrate import PipelineMigrator  # noqa: E402 - like the others
 from tests.cv.device_limits import Limits  # noqa: E402 - it imports torch
@@ -100,7 +100,7 @@ def test_kernels_and_what_is_passed_over(
                 cv2.resize(PICTURE, (4, 3))
                 cv2.resize(WIDE, (4, 3))
         else:
-            monkeypatch.setitem(calling._owners, tensors[0].device, fake)
+            monkeypatch.setitem(dispatch._owners, tensors[0].device, fake)
             cv.resize(tensors[0], (4, 3))
             cv.resize(tensors[1], (4, 3))
 
@@ -113,7 +113,7 @@ def test_kernels_and_what_is_passed_over(
     run()
     assert said() == []
     default_ledger().clear()
-    repeats_of["resize"]._known.clear()
+    dispatch_caches["resize"]._known.clear()
 
 
 def test_calls_that_are_alike_are_said_once(said: Callable[[], list[str]]) -> None:
@@ -131,7 +131,7 @@ def test_nothing_is_put_together_where_nobody_reads_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, "devicecore")
-    for module in (calling, choosing):
+    for module in (dispatch, kernel_choice):
         monkeypatch.setattr(module, "say_choice", None)
     tensor = torch.from_numpy(PICTURE)
     for picture in (PICTURE, tensor):

@@ -12,9 +12,9 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore import cv, default_manager  # noqa: E402 - like the others
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
-from devicecore.cv.calling import function  # noqa: E402 - it imports cv2
+from devicecore.cv.dispatch import function  # noqa: E402 - it imports cv2
 from devicecore.cv.native import original  # noqa: E402 - it imports cv2
-from devicecore.cv.quarantine import keeps  # noqa: E402 - it imports torch
+from devicecore.cv.self_test import keeps_promise  # noqa: E402 - it imports torch
 from devicecore.errors import NoKernelError  # noqa: E402 - like the others
 from devicecore.migrate import PipelineMigrator  # noqa: E402 - like the others
 from devicecore.runtime import host_cpu  # noqa: E402 - like the others
@@ -117,8 +117,8 @@ def same(name: str, found: Outcome | None, expected: Outcome | None) -> None:
         return
     promise = promise_of(name)
     assert found[2] == expected[2], "another object is returned"
-    assert keeps(promise, found[0], expected[0]), "another result"
-    assert keeps(promise, found[1], expected[1]), "the place holds something else"
+    assert keeps_promise(promise, found[0], expected[0]), "another result"
+    assert keeps_promise(promise, found[1], expected[1]), "the place holds something else"
 
 
 HOW = ["keyword", "position", "in place", "another size", "another type"]

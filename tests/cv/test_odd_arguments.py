@@ -13,7 +13,7 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore import cv  # noqa: E402 - like the others
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
-from devicecore.cv.kinds import kind_of  # noqa: E402 - it imports cv2
+from devicecore.cv.cache_key import cache_key  # noqa: E402 - it imports cv2
 from devicecore.errors import NoKernelError  # noqa: E402 - like the others
 from tests.cv import calls  # noqa: E402 - it imports torch
 from tests.cv.differential import IS_OLD, image  # noqa: E402 - it imports torch
@@ -90,7 +90,7 @@ def test_it_is_as_without_kernels(case: int) -> None:
 def test_an_array_of_no_axes_is_no_number(number: float) -> None:
     """Whatever was called before with the number that it holds."""
     scalar = np.array(number)[()]
-    assert kind_of(scalar) != kind_of(np.array(number))
+    assert cache_key(scalar) != cache_key(np.array(number))
     with cv.using("torch"):
         flag: Any
         for flag in (scalar, np.array(number)):

@@ -104,7 +104,7 @@ def test_arrays_go_to_another_device_once(monkeypatch: pytest.MonkeyPatch) -> No
         moved.append(target)
         return as_tensor(given, target)
 
-    for module in ("calling", "pipeline"):
+    for module in ("dispatch", "pipeline"):
         monkeypatch.setattr(f"devicecore.cv.{module}.current_device", lambda: device)
         monkeypatch.setattr(f"devicecore.cv.{module}.device_for", lambda *_: device)
     monkeypatch.setattr("devicecore.cv.pipeline.as_tensor", watched)

@@ -14,7 +14,7 @@ cv2 = pytest.importorskip("cv2")
 import numpy as np  # noqa: E402 - like the others
 
 from devicecore import cv, device_scope  # noqa: E402 - it imports torch
-from devicecore.cv.tables import placement  # noqa: E402 - the same
+from devicecore.cv.ops.preprocess import tables as preprocess_tables  # noqa: E402 - the same
 from tests.cv.differential import image, photo  # noqa: E402 - the same
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -55,7 +55,7 @@ def expected(
 lengths = st.integers(1, 60)
 
 
-@pytest.mark.parametrize("mode", placement.MODES)
+@pytest.mark.parametrize("mode", preprocess_tables.MODES)
 @given(lengths, lengths, st.integers(4, 40), st.integers(4, 40), st.sampled_from([1, 3]))
 def test_the_same_values_as_step_by_step(
     mode: Any, height: int, width: int, wide: int, high: int, channels: int
@@ -68,7 +68,7 @@ def test_the_same_values_as_step_by_step(
     assert np.array_equal(found[0].numpy(), expected(picture, (wide, high), mode, (3, 3)))
 
 
-@pytest.mark.parametrize("mode", placement.MODES)
+@pytest.mark.parametrize("mode", preprocess_tables.MODES)
 def test_photos_of_any_sizes(mode: Any) -> None:
     photos = [photo(), photo()[:300, 3:], photo()[100:, :77]]
     found = cv.preprocess(

@@ -13,11 +13,11 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore import cv, default_ledger  # noqa: E402 - like the others
-from devicecore.cv import calling, catalog  # noqa: E402 - it imports cv2
+from devicecore.cv import catalog, dispatch  # noqa: E402 - it imports torch
+from devicecore.cv.dispatch_cache import dispatch_caches  # noqa: E402 - it imports torch
 from devicecore.cv.image import image_of  # noqa: E402 - it imports cv2
 from devicecore.cv.operation import Operation  # noqa: E402 - it imports cv2
 from devicecore.cv.reasons import KeyedCall, Reasons  # noqa: E402 - it imports cv2
-from devicecore.cv.repeats import repeats_of  # noqa: E402 - it imports torch
 from devicecore.errors import NoKernelError  # noqa: E402 - like the others
 from tests.cv.device_limits import Limits  # noqa: E402 - it imports torch
 
@@ -118,7 +118,7 @@ def test_a_refused_call_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fake GPU, whose memory is the host's: only there does OpenCV stand in for kernels."""
     fake = Limits("a fake", "XPU", frozenset(), frozenset(), lambda _dtype: TypeError()).device()
     picture, asked = torch.zeros((8, 9, 3), dtype=torch.int16), Counter[str]()
-    monkeypatch.setitem(calling._owners, picture.device, fake)
+    monkeypatch.setitem(dispatch._owners, picture.device, fake)
     judge = Operation.judged
 
     def counted(*args: Any) -> Any:
@@ -126,7 +126,7 @@ def test_a_refused_call_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return judge(*args)
 
     monkeypatch.setattr(Operation, "judged", counted)
-    repeats_of["resize"]._known.clear()
+    dispatch_caches["resize"]._known.clear()
     default_ledger().clear()
     for _ in range(3):
         assert cv.resize(picture, (4, 3)).shape == (3, 4, 3)
@@ -140,4 +140,4 @@ def test_a_refused_call_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(cv2.error):
         cv.resize(picture, (0, 0))
     default_ledger().clear()
-    repeats_of["resize"]._known.clear()
+    dispatch_caches["resize"]._known.clear()

@@ -9,8 +9,8 @@ import pytest
 
 from devicecore import default_manager
 from devicecore.cv import catalog
-from devicecore.cv.quarantine import tested, tested_channels
 from devicecore.cv.sample_layouts import CHANNELS, samples_of_channels, samples_of_sizes
+from devicecore.cv.self_test import run_self_test, self_test_channels
 
 pytest.importorskip("torch")
 
@@ -40,13 +40,13 @@ def test_layouts_cover_channels_sizes_and_strides(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(catalog.TORCH))
 def test_every_kernel_keeps_its_promise_on_all_layouts(name: str) -> None:
-    assert tested(operation(name), cpu()) == ""
+    assert run_self_test(operation(name), cpu()) == ""
 
 
 @pytest.mark.parametrize("name", sorted(catalog.KORNIA))
 def test_kornia_is_asked_only_for_what_it_takes(name: str) -> None:
     pytest.importorskip("kornia")
-    assert tested(operation(name, "kornia"), cpu()) == ""
+    assert run_self_test(operation(name, "kornia"), cpu()) == ""
 
 
 @pytest.mark.parametrize("channels", [5, 8])
@@ -61,9 +61,9 @@ def test_a_kernel_that_is_wrong_for_many_channels_is_set_aside(
         return result + 1 if args[0].ndim == 3 and args[0].shape[2] == channels else result
 
     monkeypatch.setattr(type(flip), "run", wrong)
-    assert "other values than promised" in tested(flip, cpu())
-    assert "other values than promised" in tested_channels(flip, cpu(), (channels,))
-    assert tested_channels(flip, cpu(), (3,)) == ""
+    assert "other values than promised" in run_self_test(flip, cpu())
+    assert "other values than promised" in self_test_channels(flip, cpu(), (channels,))
+    assert self_test_channels(flip, cpu(), (3,)) == ""
 
 
 def test_samples_are_not_changed() -> None:

@@ -17,11 +17,11 @@ from devicecore.cv import catalog
 PREPROCESS = """
 import numpy as np, torch
 from devicecore.cv.recipe import Recipe, normalised_bytes
-from devicecore.cv.triton import preprocessing
+from devicecore.cv.ops.preprocess import triton as preprocess_triton
 from tests.cv.differential import image
 from tests.cv.test_preprocess import MEAN, STD, expected
 torch.cuda.current_device = lambda: None  # as the index of the host
-preprocessing.BLOCK, preprocessing.BLURRED_ROWS = 32, 8
+preprocess_triton.BLOCK, preprocess_triton.BLURRED_ROWS = 32, 8
 calls = [
     ("letterbox", (5, 5), "NCHW", 3),
     ("crop", None, "NHWC", 3),
@@ -31,7 +31,7 @@ for mode, blur, layout, channels in calls:
     values = normalised_bytes(MEAN[:channels], STD[:channels], channels, torch.float32)
     recipe = Recipe((26, 19), mode, 114, channels == 3, blur, values, layout)
     pictures = [image(31, 22, channels), image(9, 40, channels)]
-    found = preprocessing.run(pictures, recipe, torch.device("cpu"))
+    found = preprocess_triton.run(pictures, recipe, torch.device("cpu"))
     if layout == "NHWC":
         found = found.permute(0, 3, 1, 2)
     for own, picture in zip(found, pictures, strict=True):
@@ -43,14 +43,14 @@ for mode, blur, layout, channels in calls:
 FUNCTIONS = """
 import torch
 from devicecore.cv import catalog
-from devicecore.cv.quarantine import tested
-from devicecore.cv.triton import strips
+from devicecore.cv.self_test import run_self_test
+from devicecore.cv.triton_support import strips
 from devicecore.runtime import host_cpu
 import tests.cv.interpreting
 torch.cuda.current_device = lambda: None  # as the index of the host
 strips.BLOCK, strips.ROWS = 16, 4
 for name in {names!r}:
-    assert not (reason := tested(catalog.find(name, "triton"), host_cpu())), (name, reason)
+    assert not (reason := run_self_test(catalog.find(name, "triton"), host_cpu())), (name, reason)
     print(name)
 """
 

@@ -15,14 +15,14 @@ pytest.importorskip("triton")
 
 from devicecore.cv import catalog
 
-MODULES = sorted(set(catalog.TRITON.values()))
+FOLDERS = sorted({row.folder for row in catalog.TRITON.values()})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cuda", "hip"])
-@pytest.mark.parametrize("module", MODULES)
-def test_every_kernel(kind: str, module: str, tmp_path: Path) -> None:
-    names = [name for name, own in catalog.TRITON.items() if own == module]
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_kernel(kind: str, folder: str, tmp_path: Path) -> None:
+    names = [name for name, row in catalog.TRITON.items() if row.folder == folder]
     found = [os.environ.get("PYTHONPATH"), str(Path.cwd())]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, found)),

@@ -25,8 +25,8 @@ def check(name, *args, **kwargs):
 """
 
 COLOURS = """
-from devicecore.cv.triton import colours
-for code in sorted(colours._CONVERSIONS):
+from devicecore.cv.ops.color import triton as color_triton
+for code in sorted(color_triton._CONVERSIONS):
     names = (each for each in dir(cv2) if each.startswith("COLOR_"))
     name = next(each for each in names if getattr(cv2, each) == code)
     source = name.removeprefix("COLOR_").split("2")[0]
@@ -37,7 +37,7 @@ for code in sorted(colours._CONVERSIONS):
         check("cvtColor", random_image(own, 60), code, dstCn=asked)
     print(name)
 # Many colours of all kinds, where a last bit would show.
-colours._BLOCK = 1 << 14
+color_triton._BLOCK = 1 << 14
 numbers = np.arange(0, 1 << 24, 37, dtype=np.uint32)[: 1 << 18]
 many = np.ascontiguousarray(numbers.view(np.uint8).reshape(512, 512, 4)[..., :3])
 for code in (cv2.COLOR_BGR2HSV, cv2.COLOR_RGB2HSV_FULL, cv2.COLOR_BGR2Lab, cv2.COLOR_Lab2BGR):
@@ -46,10 +46,10 @@ for code in (cv2.COLOR_BGR2HSV, cv2.COLOR_RGB2HSV_FULL, cv2.COLOR_BGR2Lab, cv2.C
 
 
 PLACES = """
-from devicecore.cv.triton import picking
+from devicecore.cv.triton_support import gather
 for channels in (1, 2, 3, 4):
     for block in (4, 16, 256):
-        picking._BLOCK = block
+        gather._BLOCK = block
         picture = random_image(channels, 12)
         for code in (0, 1, -1):
             check("flip", picture, code)
@@ -71,7 +71,7 @@ for channels in (1, 2, 3, 4):
 """
 
 PAIRS = """
-from devicecore.cv.triton import pointwise
+from devicecore.cv.triton_support import pointwise
 pointwise._WORDS = 1 << 14
 a, b = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.uint8))
 names = ["add", "subtract", "absdiff", "min", "max", "bitwise_and", "bitwise_or", "bitwise_xor"]
@@ -133,12 +133,12 @@ print(channels)
 
 # Whole programs of these read inside of the image, in groups of four pixels and one by one.
 INSIDE = """
-from devicecore.cv.triton import warping
+from devicecore.cv.ops.warp import triton as warp_triton
 for width, wide in ((128, 128), (125, 130)):
     picture = image(60, width, channels)
     turn = cv2.getRotationMatrix2D((60, 30), 9, 1.4)
     tilt = np.vstack([turn, [3e-4, -2e-4, 1]])
-    test = warping._inner_test(np.linalg.inv(tilt), (width, 60), (wide, 40))
+    test = warp_triton._inner_test(np.linalg.inv(tilt), (width, 60), (wide, 40))
     corners = np.array([(x, y, 1) for x in (0, 64) for y in range(0, 40, 8)])
     off_x, off_y, most_x, most_y = np.reshape(test, (4, 3)) @ corners.T
     assert ((abs(off_x) <= most_x) & (abs(off_y) <= most_y)).any()
@@ -188,8 +188,8 @@ for channels in (1, 3, 4):
     print(channels)
 
 # Several images are read at the same places, most of which lie inside of them.
-from devicecore.cv.triton import warping
-warping._IMAGES = (2, 1)
+from devicecore.cv.ops.warp import triton as warp_triton
+warp_triton._IMAGES = (2, 1)
 turn = cv2.getRotationMatrix2D((60, 30), 9, 1.4)
 tilt = np.vstack([turn, [3e-4, -2e-4, 1]])
 across, down = np.meshgrid(np.arange(128), np.arange(40))

@@ -13,7 +13,7 @@ from tests.cv.test_triton import interpreted  # it imports torch
 # Each prints a line for each call that a kernel answers; all of them are compared.
 COMMON = """
 import cv2, numpy as np, torch
-from devicecore.cv.triton import strips
+from devicecore.cv.triton_support import strips
 from tests.cv.differential import compare
 torch.cuda.current_device = lambda: None  # as the index of the host
 strips.BLOCK, strips.ROWS, strips.TALL = 32, 4, 1
@@ -51,8 +51,8 @@ def test_morphology() -> None:
 
 
 MEDIANS = """
-from devicecore.cv.triton import ranking
-ranking.HIGH.update({3: 4, 5: 4})
+from devicecore.cv.ops.median import triton as median_triton
+median_triton.HIGH.update({3: 4, 5: 4})
 strips.BLOCK = 128
 """
 
@@ -116,8 +116,8 @@ for image in images(2):
 
 def test_gaussian_blurs() -> None:
     code = """
-from devicecore.cv.triton import smoothing
-smoothing.BLOCK, smoothing.ROWS = 32, 4
+from devicecore.cv.ops.gaussian_blur import triton as gaussian_blur_triton
+gaussian_blur_triton.BLOCK, gaussian_blur_triton.ROWS = 32, 4
 check("GaussianBlur", chance.integers(0, 256, (12, 48, 3), np.uint8), (11, 5), 2.5)  # in one pass
 check("GaussianBlur", chance.integers(0, 256, (12, 72), np.uint8), (9, 11), 1.8)
 for image in images(4):
@@ -132,8 +132,8 @@ check("GaussianBlur", chance.integers(0, 256, (20, 40, 3), np.uint8), (0, 0), 2.
 
 def test_pyramids() -> None:
     code = """
-from devicecore.cv.triton import pyramids
-pyramids.BLOCK, pyramids.ROWS = 32, 2
+from devicecore.cv.ops.pyramid import triton as pyramid_triton
+pyramid_triton.BLOCK, pyramid_triton.ROWS = 32, 2
 for channels in (1, 2, 3, 4):
     for shape in ((6, 56), (15, 40)):
         image = chance.integers(0, 256, (*shape, channels), np.uint8)

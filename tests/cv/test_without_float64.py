@@ -17,10 +17,10 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore import cv  # noqa: E402 - like the others
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
-from devicecore.cv.choosing import choose  # noqa: E402 - it imports torch
 from devicecore.cv.device_types import missing_types  # noqa: E402 - like it
+from devicecore.cv.kernel_choice import choose  # noqa: E402 - it imports torch
 from devicecore.cv.policy import DEFAULT  # noqa: E402 - like the others
-from devicecore.cv.quarantine import tested  # noqa: E402 - it imports torch
+from devicecore.cv.self_test import run_self_test  # noqa: E402 - it imports torch
 from devicecore.device import Device  # noqa: E402 - like the others
 from devicecore.errors import (  # noqa: E402 - like the others
     DeviceError,
@@ -52,7 +52,7 @@ def test_each_function_keeps_its_promises(name: str, limits: Limits) -> None:
     assert operation is not None
     device = limits.device()
     with Refusing(limits):
-        assert tested(operation, device) == ""
+        assert run_self_test(operation, device) == ""
         found = promises_of(name, device)
     good = any(is_within(each, "tolerance") for each in found)
     if IS_OLD and not good:
@@ -330,7 +330,7 @@ def test_kernels_of_kornia(name: str, limits: Limits) -> None:
     assert operation is not None
     device = limits.device()
     with Refusing(limits):
-        assert tested(operation, device) == ""
+        assert run_self_test(operation, device) == ""
         assert any(operation.plan(*each, device) is not None for each in operation.examples())
 
 

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.cv import catalog  # noqa: E402 - like the others
-from devicecore.cv.quarantine import tested  # noqa: E402 - it imports torch
+from devicecore.cv.self_test import run_self_test  # noqa: E402 - it imports torch
 from devicecore.runtime import default_runtime  # noqa: E402 - like the others
 from tests.cv.differential import compare, image  # noqa: E402 - it imports torch
 from tests.cv.test_preprocess import MEAN, STD, expected  # noqa: E402 - the same
@@ -47,7 +47,7 @@ KERNELS += [(name, "triton") for name in sorted(catalog.TRITON)]
 def test_every_kernel_keeps_its_promises(card: Device, name: str, label: str) -> None:
     operation = catalog.find(name, label)
     assert operation is not None
-    assert tested(operation, card) == ""
+    assert run_self_test(operation, card) == ""
 
 
 @pytest.mark.parametrize("flag", range(7))

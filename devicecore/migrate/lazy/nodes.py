@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import frozen
 
-from devicecore.cv.kinds import kind_of
+from devicecore.cv.cache_key import cache_key
 from devicecore.fork import rearm_after_fork
 
 if TYPE_CHECKING:
@@ -376,4 +376,4 @@ def _key(value: Any) -> Any:
         return own, value
     if own is list or own is tuple:
         return (own, *map(_key, value))
-    return kind_of(value)
+    return cache_key(value)

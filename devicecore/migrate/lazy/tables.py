@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import Factory, field, frozen
 
-from devicecore.cv.kinds import kind_of
+from devicecore.cv.cache_key import cache_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Step:
         init=False,
         repr=False,
         default=Factory(
-            lambda self: (self.function, tuple(map(kind_of, self.constants)), self.axis), True
+            lambda self: (self.function, tuple(map(cache_key, self.constants)), self.axis), True
         ),
     )
     _hash: int = field(init=False, repr=False, default=Factory(lambda self: hash(self.key), True))

@@ -11,10 +11,10 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.cv import catalog
-from devicecore.cv.calling import computed
+from devicecore.cv.dispatch import computed
 from devicecore.cv.image import image_of
 from devicecore.cv.native import original
-from devicecore.cv.ops.resizing import axes_of
+from devicecore.cv.ops.resize.torch import axes_of
 from devicecore.cv.policy import Policy
 
 if TYPE_CHECKING:

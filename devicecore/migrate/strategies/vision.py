@@ -88,8 +88,8 @@ def _is_plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _by(options: Options) -> tuple[Callable[..., Any], Policy]:
     """Return what computes calls, and which kernels it takes."""
     with first_use():  # torch, for one, may not be imported yet
-        from devicecore.cv import choosing  # noqa: F401 - with what computes calls
-        from devicecore.cv.calling import computed
+        from devicecore.cv import kernel_choice  # noqa: F401 - with what computes calls
+        from devicecore.cv.dispatch import computed
         from devicecore.cv.policy import Policy
 
     return computed, Policy(label=options.kernel, accepted=options.accept, is_strict=True)

@@ -14,7 +14,7 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore.cv import catalog  # noqa: E402 - after cv2
 from devicecore.cv.native import original  # noqa: E402
-from devicecore.cv.quarantine import keeps  # noqa: E402
+from devicecore.cv.self_test import keeps_promise  # noqa: E402
 from devicecore.migrate.lazy import executing  # noqa: E402
 from devicecore.migrate.lazy.keeping import copied  # noqa: E402
 from devicecore.migrate.lazy.recording import Recording  # noqa: E402
@@ -49,7 +49,7 @@ def check(name: str, *args: Any, **kwargs: Any) -> bool:
         values = each.values
         assert values.flags.c_contiguous == right.flags.c_contiguous
         assert values.flags.writeable
-        assert keeps(plan.promise, values, right)
+        assert keeps_promise(plan.promise, values, right)
     return True
 
 

@@ -1,0 +1,1 @@
+"""`cv2.add`, `subtract`, `absdiff`, `multiply` and `divide`."""

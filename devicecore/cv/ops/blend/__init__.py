@@ -1,0 +1,1 @@
+"""`cv2.addWeighted` and `cv2.convertScaleAbs`."""

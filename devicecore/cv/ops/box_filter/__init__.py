@@ -1,0 +1,1 @@
+"""`cv2.blur` and `cv2.boxFilter`."""

@@ -1,0 +1,1 @@
+"""Triton's kernels of color conversions."""

@@ -1,0 +1,1 @@
+"""OpenCV's tables between RGB and Lab or Luv."""

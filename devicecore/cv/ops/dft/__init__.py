@@ -1,0 +1,1 @@
+"""`cv2.dft` and `cv2.idft`."""

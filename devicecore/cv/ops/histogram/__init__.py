@@ -1,0 +1,1 @@
+"""`cv2.calcHist` and `cv2.equalizeHist`."""

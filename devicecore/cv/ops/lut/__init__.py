@@ -1,0 +1,1 @@
+"""`cv2.LUT` and `cv2.applyColorMap`."""

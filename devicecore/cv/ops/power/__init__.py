@@ -1,0 +1,1 @@
+"""`cv2.pow`, `sqrt`, `exp`, `log` and `magnitude`."""

@@ -1,0 +1,1 @@
+"""`cv2.pyrDown` and `cv2.pyrUp`."""

@@ -1,0 +1,1 @@
+"""`cv2.sumElems`, `mean`, `meanStdDev` and `countNonZero`."""

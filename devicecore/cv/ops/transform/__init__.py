@@ -1,0 +1,1 @@
+"""`cv2.transform` and `cv2.perspectiveTransform`."""

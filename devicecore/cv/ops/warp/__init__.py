@@ -1,0 +1,1 @@
+"""`cv2.warpAffine` and `cv2.warpPerspective`."""

@@ -1,1 +1,0 @@
-"""Index and weight tables, as OpenCV computes them; nothing here knows torch."""

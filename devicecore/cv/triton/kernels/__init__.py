@@ -1,1 +1,0 @@
-"""Kernels in the language of Triton."""

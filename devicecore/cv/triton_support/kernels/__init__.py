@@ -1,0 +1,1 @@
+"""Triton functions that kernels of several OpenCV functions call."""
