@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.cv.cache_key import cache_key
+from devicecore.cv.catalog import find_row
 from devicecore.cv.image import BATCH_AXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-# Where OpenCV itself takes a list of images, a batch is a list of such lists.
-TAKES_LIST = frozenset({"calcHist", "merge", "mixChannels"})
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -22,7 +20,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 def is_batch(name: str, value: Any) -> bool:
     """Return whether *value*, the first argument of a function, is several images."""
     if isinstance(value, (list, tuple)):
-        if name in TAKES_LIST:
+        if find_row(name).takes_list:
             return bool(value) and all(isinstance(each, (list, tuple)) for each in value)
         return bool(value) and all(getattr(each, "ndim", 0) for each in value)
     return getattr(value, "ndim", 0) == BATCH_AXES

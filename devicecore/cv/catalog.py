@@ -33,6 +33,16 @@ class OpInfo:
         outputs: The parameter that each result is written into; empty for none.
         in_place: Whether the result may overwrite an image. OpenCV refuses some of these calls, or
             what comes out depends on the order of its operations.
+        signatures: The parameters of each overload, where one planner is for several.
+        takes_list: Whether OpenCV itself takes a list of images; a batch is a list of such lists.
+        dispatched: Whether `devicecore.cv` has a function of this name; else cv2's own is there,
+            and only a kernel for the CPU is registered.
+        draws: Whether it draws into its first argument, so that a second try would draw twice.
+        bounded: Whether finite images have finite results.
+        reads_bounds: Whether a recorded call needs the range of its images' values. Programs add
+            noise by these functions, and clip then.
+        records_dst: Whether a recorded call may have a *dst*: each value of the result depends on
+            its images' values at the same place only.
     """
 
     name: str
@@ -40,14 +50,23 @@ class OpInfo:
     labels: tuple[str, ...] = ("torch",)
     outputs: tuple[str, ...] = ("dst",)
     in_place: bool = True
+    signatures: tuple[tuple[str, ...], ...] = ()
+    takes_list: bool = False
+    dispatched: bool = True
+    draws: bool = False
+    bounded: bool = True
+    reads_bounds: bool = False
+    records_dst: bool = False
 
 
 _ROWS = (
     OpInfo("resize", "resize", labels=_ALL),
     OpInfo("cvtColor", "color", labels=_ALL),
-    OpInfo("LUT", "lut", labels=_TRITON),
-    OpInfo("applyColorMap", "lut"),
-    OpInfo("calcHist", "histogram", outputs=("hist",)),
+    OpInfo("LUT", "lut", labels=_TRITON, records_dst=True),
+    OpInfo(
+        "applyColorMap", "lut", signatures=(("src", "colormap", "dst"), ("src", "userColor", "dst"))
+    ),
+    OpInfo("calcHist", "histogram", outputs=("hist",), takes_list=True),
     OpInfo("equalizeHist", "histogram"),
     OpInfo("CLAHE_apply", "clahe"),
     OpInfo("warpAffine", "warp", labels=_ALL),
@@ -58,25 +77,25 @@ _ROWS = (
     OpInfo("rotate", "flip_rotate", labels=_TRITON),
     OpInfo("transpose", "flip_rotate", labels=_TRITON),
     OpInfo("split", "channels", labels=_TRITON, outputs=("mv",)),
-    OpInfo("merge", "channels", labels=_TRITON),
+    OpInfo("merge", "channels", labels=_TRITON, takes_list=True),
     OpInfo("extractChannel", "channels", labels=_TRITON),
     OpInfo("insertChannel", "channels"),
-    OpInfo("mixChannels", "mix_channels"),
-    OpInfo("add", "arithmetic", labels=_TRITON),
-    OpInfo("subtract", "arithmetic", labels=_TRITON),
-    OpInfo("multiply", "arithmetic", labels=_TRITON),
-    OpInfo("divide", "arithmetic", labels=_TRITON),
-    OpInfo("absdiff", "arithmetic", labels=_TRITON),
-    OpInfo("addWeighted", "blend", labels=_TRITON),
-    OpInfo("convertScaleAbs", "blend", labels=_TRITON),
-    OpInfo("min", "compare", labels=_TRITON),
-    OpInfo("max", "compare", labels=_TRITON),
+    OpInfo("mixChannels", "mix_channels", takes_list=True),
+    OpInfo("add", "arithmetic", labels=_TRITON, records_dst=True, reads_bounds=True),
+    OpInfo("subtract", "arithmetic", labels=_TRITON, records_dst=True, reads_bounds=True),
+    OpInfo("multiply", "arithmetic", labels=_TRITON, records_dst=True, reads_bounds=True),
+    OpInfo("divide", "arithmetic", labels=_TRITON, bounded=False),
+    OpInfo("absdiff", "arithmetic", labels=_TRITON, records_dst=True),
+    OpInfo("addWeighted", "blend", labels=_TRITON, records_dst=True, reads_bounds=True),
+    OpInfo("convertScaleAbs", "blend", labels=_TRITON, records_dst=True),
+    OpInfo("min", "compare", labels=_TRITON, records_dst=True),
+    OpInfo("max", "compare", labels=_TRITON, records_dst=True),
     OpInfo("compare", "compare"),
     OpInfo("inRange", "compare"),
-    OpInfo("bitwise_and", "bitwise", labels=_TRITON),
-    OpInfo("bitwise_or", "bitwise", labels=_TRITON),
-    OpInfo("bitwise_xor", "bitwise", labels=_TRITON),
-    OpInfo("bitwise_not", "bitwise", labels=_TRITON),
+    OpInfo("bitwise_and", "bitwise", labels=_TRITON, records_dst=True, bounded=False),
+    OpInfo("bitwise_or", "bitwise", labels=_TRITON, records_dst=True, bounded=False),
+    OpInfo("bitwise_xor", "bitwise", labels=_TRITON, records_dst=True, bounded=False),
+    OpInfo("bitwise_not", "bitwise", labels=_TRITON, records_dst=True, bounded=False),
     OpInfo("threshold", "threshold", labels=_TRITON, outputs=("", "dst")),
     OpInfo("GaussianBlur", "gaussian_blur", labels=_ALL),
     OpInfo("blur", "box_filter", labels=_ALL),
@@ -96,7 +115,11 @@ _ROWS = (
     OpInfo("mean", "statistics"),
     OpInfo("meanStdDev", "statistics", outputs=("mean", "stddev")),
     OpInfo("countNonZero", "statistics"),
-    OpInfo("norm", "norm"),
+    OpInfo(
+        "norm",
+        "norm",
+        signatures=(("src1", "normType", "mask"), ("src1", "src2", "normType", "mask")),
+    ),
     OpInfo("minMaxLoc", "min_max_loc"),
     OpInfo("normalize", "normalize"),
     OpInfo("perspectiveTransform", "transform"),
@@ -118,6 +141,13 @@ _ROWS = (
     OpInfo("Canny", labels=()),
     OpInfo("distanceTransform", labels=()),
     OpInfo("stackBlur", labels=()),
+    # Our own programs call these as kernels.
+    OpInfo("boxPoints", labels=(), dispatched=False),
+    OpInfo("findContours", labels=(), dispatched=False),
+    OpInfo("getPerspectiveTransform", labels=(), dispatched=False),
+    OpInfo("minAreaRect", labels=(), dispatched=False),
+    OpInfo("fillPoly", labels=(), dispatched=False, draws=True),
+    OpInfo("polylines", labels=(), dispatched=False, draws=True),
 )
 ROWS: Mapping[str, OpInfo] = {row.name: row for row in _ROWS}
 
@@ -136,7 +166,9 @@ TORCH = _rows_with("torch")
 TRITON = _rows_with("triton")
 KORNIA = _rows_with("kornia")
 # Functions of pixels without a kernel: OpenCV answers on the host, also for tensors.
-HOST: tuple[str, ...] = tuple(name for name, row in ROWS.items() if not row.labels)
+HOST: tuple[str, ...] = tuple(
+    name for name, row in ROWS.items() if row.dispatched and not row.labels
+)
 TRITON_TYPES: frozenset[str] = frozenset({"CUDA", "ROCM"})
 
 

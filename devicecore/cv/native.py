@@ -17,21 +17,6 @@ from devicecore.optional import require
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Functions that stay on the host, and that our own programs call as kernels.
-_PURE = (
-    "boxPoints",
-    "copyMakeBorder",
-    "cvtColor",
-    "dilate",
-    "findContours",
-    "getPerspectiveTransform",
-    "mean",
-    "minAreaRect",
-    "warpPerspective",
-)
-# These draw into their first argument, so a second try on another device would draw twice.
-_DRAWING = ("fillPoly", "polylines")
-
 cv2: Any = require("cv2", extra="vision")
 
 _originals: dict[str, Callable[..., Any]] = {
@@ -97,7 +82,7 @@ def _why_not(_device: object, /, *args: Any, **kwargs: Any) -> str:
 
 def _register() -> dict[str, Kernel]:
     found = {}
-    for name in sorted({*catalog.TORCH, *catalog.HOST, *_PURE, *_DRAWING}):
+    for name, row in sorted(catalog.ROWS.items()):
         run = _without_device(_originals[name])
         for label in ("", "native"):
             found[name] = Kernel(
@@ -105,7 +90,7 @@ def _register() -> dict[str, Kernel]:
                 run,
                 device_type="CPU",
                 label=label,
-                pure=name not in _DRAWING,
+                pure=not row.draws,
                 # Who asks for cv2 itself gets its own words.
                 supports=None if label else _supports,
                 why_not=_why_not,

@@ -186,8 +186,13 @@ def _step(given: Callable[..., Any]) -> Step:
 
 def _fused(steps: Sequence[Step]) -> dict[str, Any] | None:
     """Return the arguments of `preprocess` that stand for the steps, if there are any."""
-    if tuple(step.name for step in steps) not in _FUSED:
-        return None
+    match [step.name for step in steps]:
+        case ["resize"] | ["resize", "cvtColor" | "GaussianBlur"]:
+            pass
+        case ["resize", "cvtColor", "GaussianBlur"]:
+            pass
+        case _:
+            return None
     found: dict[str, Any] = {}
     for step in steps:
         arguments = step.arguments()
@@ -209,8 +214,3 @@ def _fused(steps: Sequence[Step]) -> dict[str, Any] | None:
             case _:
                 return None
     return found
-
-
-_FUSED = frozenset(
-    ("resize", *color, *blur) for color in ((), ("cvtColor",)) for blur in ((), ("GaussianBlur",))
-)

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 
 from devicecore.cv.arguments import is_number
+from devicecore.cv.catalog import find_row
 from devicecore.cv.environment import environment
 from devicecore.cv.flag_names import flag_name
 from devicecore.cv.image import Image, Place
@@ -15,11 +16,6 @@ from devicecore.cv.image import Image, Place
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Of functions that OpenCV has twice, where one planner is for both: the parameters of each.
-_SIGNATURES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "applyColorMap": (("src", "colormap", "dst"), ("src", "userColor", "dst")),
-    "norm": (("src1", "normType", "mask"), ("src1", "src2", "normType", "mask")),
-}
 _ARE_NUMBERS = frozenset({"colormap", "normType"})
 _BORDER_VALUES = frozenset({"borderValue", "value"})
 _MOST_NUMBERS = 4
@@ -53,7 +49,7 @@ def why_not_an_image(name: str, value: Any) -> str:
 
 def why_no_signature(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return why OpenCV has no function of that name for such arguments, or nothing."""
-    signatures = _SIGNATURES.get(name, ())
+    signatures = find_row(name).signatures
     if not signatures or any(_fits(each, args, kwargs) for each in signatures):
         return ""
     given = [*map(_type, args), *(f"{key}: {_type(value)}" for key, value in kwargs.items())]
@@ -107,7 +103,7 @@ def names_of_positional(
         args: Positional arguments.
         kwargs: The others.
     """
-    fitting = (each for each in _SIGNATURES.get(name, ()) if _fits(each, args, kwargs))
+    fitting = (each for each in find_row(name).signatures if _fits(each, args, kwargs))
     return next(fitting, parameters)
 
 

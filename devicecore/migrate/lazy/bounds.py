@@ -22,11 +22,6 @@ ANY: Final = (-float("inf"), float("inf"))
 # of a window, and what resampling overshoots.
 _MOST_GAIN = 1e4
 
-# Those that make infinite floats of others.
-_WITHOUT_BOUNDS = frozenset(
-    {"cv2.bitwise_and", "cv2.bitwise_not", "cv2.bitwise_or", "cv2.bitwise_xor", "cv2.divide"}
-)
-
 
 def range_of(value: Any) -> Range:
     """Return between which numbers the values of a kind, or of a constant, lie."""
@@ -73,7 +68,8 @@ def _of_type(dtype: np.dtype[Any]) -> Range:
 
 def _of_call(kind: Kind) -> Range:
     """Return what a function of OpenCV makes of images and numbers at most."""
-    if kind.operation is None or kind.operation.name in _WITHOUT_BOUNDS:
+    row = getattr(kind.operation, "row", None)
+    if kind.operation is None or not (row is None or row.bounded):
         return ANY
     size = _MOST_GAIN
     for given in kind.inputs:

@@ -26,8 +26,6 @@ MOST_CALLS: Final = 512
 """So many calls of one frame are recorded, and no more: a loop must not fill the memory."""
 IMAGE_AXES: Final = (2, 3)
 """How many axes an image has."""
-# By these programs add noise to images, and then clip: of the result something has to be known.
-_SUMS: Final = frozenset({"cv2.add", "cv2.addWeighted", "cv2.multiply", "cv2.subtract"})
 
 
 class Recording:
@@ -152,7 +150,8 @@ class Recording:
             }
         except TypeError:
             return None
-        if operation.name in _SUMS:
+        row = getattr(operation, "row", None)
+        if row is not None and row.reads_bounds:
             inputs = [bounded(node, node.host) for node in inputs]
         node = called(operation, given, named, inputs, options) if inputs else None
         if node is None:

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     Rule = Callable[[Any, dict[str, Any]], Sequence[Result] | None]
 
 _PLANE_AXES = 2
-# Each value of their results is one of their images' value at the same place.
-_IN_PLACE = frozenset(
-    {"LUT", "absdiff", "add", "addWeighted", "convertScaleAbs", "max", "min", "multiply"}
-    | {"bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "subtract"}
-)
 # Of types as `ddepth` names them.
 _DEPTHS: Mapping[int, Any] = {
     cv2.CV_8U: np.dtype(np.uint8),
@@ -58,6 +53,11 @@ class VisionOperation:
         """The name that programs call it by."""
         return f"cv2.{self.function}"
 
+    @property
+    def row(self) -> catalog.OpInfo:
+        """The function's row in the catalogue."""
+        return catalog.find_row(self.function)
+
     def takes(self, place: int | str, /) -> bool:
         """Return whether an array as that argument is an image, and not a table or a matrix."""
         return place in _images_of(self.function)
@@ -68,7 +68,7 @@ class VisionOperation:
         None stands for none, and for one that may change what the result is.
         """
         place = kwargs.get("dst")
-        if place is None or self.function not in _IN_PLACE or kwargs.get("mask") is not None:
+        if place is None or not self.row.records_dst or kwargs.get("mask") is not None:
             return kwargs, None
         return {name: value for name, value in kwargs.items() if name != "dst"}, place
 
