@@ -20,7 +20,7 @@ from devicecore.ledger import default_ledger
 from devicecore.optional import class_in
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
-from devicecore.scope.chain import OUTSIDE, innermost, open_around
+from devicecore.scope.scope_stack import OUTSIDE, innermost, open_around
 from devicecore.transfer.torch_leaves import has_modes, without_modes
 
 if TYPE_CHECKING:

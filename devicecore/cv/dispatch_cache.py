@@ -13,7 +13,7 @@ from attrs import frozen
 
 from devicecore.cv.cache_key import cache_key
 from devicecore.cv.environment import settings
-from devicecore.scope.chain import OUTSIDE, innermost
+from devicecore.scope.scope_stack import OUTSIDE, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from devicecore.config import effective_cpu_count
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality, as_known
-from devicecore.device.cards import cards_of_process
 from devicecore.device.choices import DEFAULT_SESSION, check_can_compute, function_for
+from devicecore.device.lost_gpus import cards_of_process
 from devicecore.device.turns import Turns
 from devicecore.errors import (
     DeviceGoneError,

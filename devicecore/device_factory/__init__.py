@@ -1,6 +1,6 @@
 """Device factories: what a backend implements, and the registry that picks the live ones."""
 
-from devicecore.device_factory.explaining import Candidate
+from devicecore.device_factory.candidates import Candidate
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
 from devicecore.device_factory.registrar import Registrar
 from devicecore.device_factory.registration import UNREGISTERED_PRIORITY, Registration

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from devicecore import config
-from devicecore.device_factory.options import is_class
+from devicecore.device_factory.option_checks import is_class
 from devicecore.errors import ConfigurationError, InvalidDeviceNameError
 from devicecore.names import (
     DEVICE_TYPES,

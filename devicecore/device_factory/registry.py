@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from devicecore.debug_log import debug
-from devicecore.device_factory import explaining, making, naming, preference
+from devicecore.device_factory import candidates, device_creation, preference, type_lookup
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
-from devicecore.device_factory.probing import Examiner, at_once, load
+from devicecore.device_factory.prober import Examiner, at_once, load
 from devicecore.device_factory.registration import (
     UNREGISTERED_PRIORITY,
     Registration,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from devicecore.device import Device
-    from devicecore.device_factory.explaining import Candidate
+    from devicecore.device_factory.candidates import Candidate
 
 
 class FactoryRegistry:
@@ -140,7 +140,7 @@ class FactoryRegistry:
     def factories(self, device_type: str | None = None) -> tuple[Registration, ...]:
         """Return the registrations, of one type or class or all, in their order."""
         self._load_source()
-        wanted = None if device_type is None else naming.types_meant(self, device_type)
+        wanted = None if device_type is None else type_lookup.types_meant(self, device_type)
         with self._lock:
             found = [
                 registration
@@ -168,7 +168,7 @@ class FactoryRegistry:
     def device_priority(self, device_type: str) -> int:
         """Return the highest priority of a type, or of the types of a class; -1 if it has none."""
         return max(
-            map(self.priority_of, naming.factories_of(self, device_type)),
+            map(self.priority_of, type_lookup.factories_of(self, device_type)),
             default=UNREGISTERED_PRIORITY,
         )
 
@@ -195,7 +195,7 @@ class FactoryRegistry:
         try:
             return self._picks[device_type, framework]
         except (KeyError, TypeError):  # TypeError: what cannot be a key is no name either
-            device_type = naming.registered_type(self, device_type)
+            device_type = type_lookup.registered_type(self, device_type)
             return self._pick(device_type, meant_framework(framework))
 
     def _pick(self, device_type: str, framework: str | None) -> DeviceFactory:
@@ -203,7 +203,7 @@ class FactoryRegistry:
         # One that waits for a class of devices serves managers that are made as a whole.
         registrations = [e for e in self.factories(device_type) if e.after_class is None]
         if not registrations:
-            raise naming.unknown(self, device_type)
+            raise type_lookup.unknown(self, device_type)
         for registration in registrations:
             if self.liveness_of(registration, framework).is_live:
                 try:
@@ -237,7 +237,7 @@ class FactoryRegistry:
         Raises:
             UnknownDeviceError: Nobody registered the type; says what is near.
         """
-        return explaining.explain(self, what, deep=deep)
+        return candidates.explain(self, what, deep=deep)
 
     def examine(
         self, registrations: Sequence[Registration], frameworks: Sequence[str] = ()
@@ -299,7 +299,7 @@ class FactoryRegistry:
         Raises:
             NotLiveError: No CPU device could be made.
         """
-        return making.add_devices(self, options, name_prefix)
+        return device_creation.add_devices(self, options, name_prefix)
 
     def new_device(self, device_type: str, options: DeviceOptions, name_prefix: str) -> Device:
         """Make one device of a type.
@@ -308,7 +308,7 @@ class FactoryRegistry:
             UnknownDeviceError: Nobody registered the type.
             NotLiveError: No factory of the type is live, or none made a device.
         """
-        return making.new_device(self, device_type, options, name_prefix)
+        return device_creation.new_device(self, device_type, options, name_prefix)
 
     def devices_of_type(
         self, device_type: str, options: DeviceOptions, name_prefix: str
@@ -319,7 +319,7 @@ class FactoryRegistry:
             UnknownDeviceError: Nobody registered the type.
             NotLiveError: No factory of the type is live, or none made a device.
         """
-        return making.devices_of_type(self, device_type, options, name_prefix)
+        return device_creation.devices_of_type(self, device_type, options, name_prefix)
 
     def host_device(self, name_prefix: str) -> Device:
         """Make CPU:0 at once, from what is known without a probe if any factory of it can.
@@ -327,7 +327,7 @@ class FactoryRegistry:
         Raises:
             NotLiveError: No factory of the CPU can.
         """
-        return making.host_device(self, name_prefix)
+        return device_creation.host_device(self, name_prefix)
 
     def build(self, registration: Registration) -> DeviceFactory:
         """Return the factory of *registration*, built once; whatever its import raises goes on."""

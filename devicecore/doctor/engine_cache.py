@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from devicecore.doctor.diagnosis import Finding
 from devicecore.errors import EngineCacheError
-from devicecore.ort.dialects import ENGINE_OPTIONS
 from devicecore.ort.engine_cache import EngineCache, why_unusable
+from devicecore.ort.provider_options import ENGINE_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicecore.doctor.case import Case, Session
-    from devicecore.ort.dialects import EngineOptions
+    from devicecore.ort.provider_options import EngineOptions
 
 _NAME = "engine-build-or-cache"
 _OPEN_EARLY = "open the session once before it is needed; several minutes are usual"

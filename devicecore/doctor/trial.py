@@ -28,12 +28,12 @@ from devicecore.ort import (
     provider_named,
     register,
 )
-from devicecore.ort.assignment import RECORD_KEY, can_record, recorded_nodes
+from devicecore.ort.error_translation import message_of
 from devicecore.ort.log_capture import captured_log
 from devicecore.ort.model_file import checked_model
+from devicecore.ort.node_placement import RECORD_KEY, can_record, recorded_nodes
 from devicecore.ort.package import is_built_in
 from devicecore.ort.tiny_model import tiny_model
-from devicecore.ort.translation import message_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,14 +4,6 @@ Each one is also the builtin it is a kind of, keeps its facts as attributes, sur
 reads in three parts: what was wrong; what is possible; what to do.
 """
 
-from devicecore.errors.asking import (
-    ConfigurationError,
-    IncompatibleNamesError,
-    InvalidDeviceNameError,
-    PlanError,
-    UnknownDeviceError,
-    UnknownResourceError,
-)
 from devicecore.errors.base import DeviceCoreError, shorten, without_pip
 from devicecore.errors.devices import (
     DeviceError,
@@ -21,14 +13,22 @@ from devicecore.errors.devices import (
     OutOfMemoryError,
     RefusedCallError,
 )
-from devicecore.errors.setting_up import (
+from devicecore.errors.lookup import (
+    ConfigurationError,
+    IncompatibleNamesError,
+    InvalidDeviceNameError,
+    PlanError,
+    UnknownDeviceError,
+    UnknownResourceError,
+)
+from devicecore.errors.registration import (
     BrokenPackageError,
     DeviceConflictError,
     HostCpuError,
     MissingDependencyError,
     RegistrationError,
 )
-from devicecore.errors.using import (
+from devicecore.errors.runtime import (
     EngineCacheError,
     FallbackForbiddenError,
     ModelError,

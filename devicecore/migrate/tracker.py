@@ -12,13 +12,13 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from devicecore.fork import rearm_after_fork
-from devicecore.scope.decorating import Decorator
+from devicecore.scope.decorator import Decorator
 
 if TYPE_CHECKING:
     from contextvars import Token
     from types import TracebackType
 
-    from devicecore.scope.stepping import Ends
+    from devicecore.scope.generator_steps import Ends
 
 Function = TypeVar("Function")
 

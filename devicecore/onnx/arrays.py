@@ -27,7 +27,7 @@ class ElementType:
     Attributes:
         name: What numpy or torch calls it, such as ``"float32"``.
         number: ONNX's number of it.
-        in_numpy: Whether numpy has it by itself; see `devicecore.onnx.extended`.
+        in_numpy: Whether numpy has it by itself; see `devicecore.onnx.extended_dtypes`.
         per_byte: How many of them share a byte in ONNX Runtime's memory.
     """
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from devicecore.onnx.feeding import feed
-from devicecore.onnx.results import result
+from devicecore.onnx.input_binding import feed
+from devicecore.onnx.output_arrays import result
 from devicecore.optional import loaded
-from devicecore.ort.bindings import HOST, bound_run, new_binding, takes_host_memory
+from devicecore.ort.io_binding import HOST, bound_run, new_binding, takes_host_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from devicecore.onnx.arrays import Described, Kind
-    from devicecore.onnx.feeding import Feed
+    from devicecore.onnx.input_binding import Feed
+    from devicecore.onnx.output_arrays import Result
     from devicecore.onnx.ports import Port
-    from devicecore.onnx.results import Result
     from devicecore.onnx.session_stream import SessionStream
     from devicecore.ort import OpenedSession
 

@@ -12,7 +12,7 @@ from devicecore.ort.session_attributes import FREE_DIMENSIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from devicecore.onnx.declared import ValueInfo
+    from devicecore.onnx.model_signature import ValueInfo
 
 
 def check_free_dimensions(model: str, options: Iterable[str], inputs: Iterable[ValueInfo]) -> None:

@@ -23,8 +23,9 @@ def check_inputs(
 ) -> dict[str, Described]:
     """Look whether *feeds* are what the model takes, and return what is known of each.
 
-    Texts are looked at by `devicecore.onnx.texts`, and what is no tensor by ONNX Runtime; both are
-    left out.
+    `devicecore.onnx.strings` looks at texts, and ONNX Runtime at what is no tensor; both are left
+    out.
+
 
     Args:
         model: The model, for the message.

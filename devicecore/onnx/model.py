@@ -23,10 +23,10 @@ from devicecore.onnx.arguments import (
     checked_threads,
 )
 from devicecore.onnx.arrays import call_key, signature
-from devicecore.onnx.declared import declared
 from devicecore.onnx.free_dimensions import check_free_dimensions
-from devicecore.onnx.loaded import LoadedModel
+from devicecore.onnx.model_signature import declared
 from devicecore.onnx.session_stream import stream_for
+from devicecore.onnx.sessions import LoadedModel
 from devicecore.ort import open_session
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.names import DeviceName
     from devicecore.onnx.binding import Call
-    from devicecore.onnx.declared import Declared, ValueInfo
+    from devicecore.onnx.model_signature import Declared, ValueInfo
     from devicecore.ort import CachePolicy, OpenedSession, Precision, SessionSpec
 
 _CONTAINER = "onnx"

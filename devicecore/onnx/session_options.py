@@ -12,10 +12,10 @@ from devicecore.onnx.arguments import (
 )
 from devicecore.onnx.model import model_source
 from devicecore.optional import require
-from devicecore.ort.creation import add_provider, new_options, thread_limit
-from devicecore.ort.dialects import Preferences
 from devicecore.ort.engines import engine_folder
 from devicecore.ort.known_options import check_session_options
+from devicecore.ort.provider_options import Preferences
+from devicecore.ort.session_creation import add_provider, new_options, thread_limit
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:

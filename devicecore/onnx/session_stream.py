@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.optional import loaded
-from devicecore.ort.bindings import memory_of
+from devicecore.ort.io_binding import memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

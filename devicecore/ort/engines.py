@@ -18,19 +18,19 @@ from attrs import evolve
 from devicecore import config
 from devicecore.errors import ModelError, NotLiveError
 from devicecore.ort.build_notice import build_notice
-from devicecore.ort.creation import Recipe, create
-from devicecore.ort.dialects import ENGINE_OPTIONS, OPENVINO
 from devicecore.ort.engine_cache import EngineCache, EngineKey
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import described
 from devicecore.ort.package import ort_package
+from devicecore.ort.provider_options import ENGINE_OPTIONS, OPENVINO
+from devicecore.ort.session_creation import Recipe, create
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from devicecore.ort.dialects import Precision
     from devicecore.ort.engine_cache import Entry
+    from devicecore.ort.provider_options import Precision
     from devicecore.ort.session import OpenedSession
     from devicecore.ort.spec import SessionSpec
 

@@ -13,9 +13,9 @@ from attrs import field, frozen
 
 from devicecore.errors import NotLiveError
 from devicecore.optional import package_dir, require
+from devicecore.ort.error_translation import message_of
 from devicecore.ort.log_capture import captured_log
 from devicecore.ort.providers import PROVIDERS
-from devicecore.ort.translation import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,7 +22,6 @@ from devicecore.optional.faults import package_fault
 from devicecore.ort.builds import lack_of, without_hardware
 from devicecore.ort.libraries import install_hint, libraries_named_in, missing_libraries
 from devicecore.ort.log_capture import captured_log
-from devicecore.ort.opening import open_session
 from devicecore.ort.package import (
     is_built_in,
     ort_package,
@@ -31,6 +30,7 @@ from devicecore.ort.package import (
     provider_library,
 )
 from devicecore.ort.providers import provider_named
+from devicecore.ort.session_opening import open_session
 from devicecore.ort.spec import CPU_PROVIDER, SessionSpec
 from devicecore.ort.tiny_model import (
     COLUMNS,

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import DeviceCoreError, NotLiveError
-from devicecore.ort.assignment import can_record, profiled_nodes, recorded_nodes
 from devicecore.ort.builds import without_hardware
+from devicecore.ort.error_translation import running_error
 from devicecore.ort.libraries import install_hint, missing_libraries
+from devicecore.ort.node_placement import can_record, profiled_nodes, recorded_nodes
 from devicecore.ort.package import ort_package, provider_library
 from devicecore.ort.providers import provider_named
 from devicecore.ort.spec import CPU_PROVIDER
-from devicecore.ort.translation import running_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Which device a program gets: the full answer, and the short ones that programs ask for."""
 
-from devicecore.resolution.full import Rejected, Resolution, resolve
-from devicecore.resolution.short import (
+from devicecore.resolution.resolution import Rejected, Resolution, resolve
+from devicecore.resolution.seed_functions import (
     get_providers,
     is_gpu_available,
     resolve_device,

@@ -11,7 +11,7 @@ from devicecore.liveness.causes import lacking as lacking_hardware
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from devicecore.resolution.full import Rejected, Resolution
+    from devicecore.resolution.resolution import Rejected, Resolution
 
 FIX_INTRODUCTION = " To change that: "
 _NOT_INSTALLED = "something that it needs is not part of this program"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from devicecore.scope.chain import OUTSIDE
-from devicecore.scope.loaded import adapters
-from devicecore.scope.meaning import find, read
+from devicecore.scope.adapters import adapters
+from devicecore.scope.parse_device import find, read
+from devicecore.scope.scope_stack import OUTSIDE
 
 
 def set_default_device(device: Any) -> None:

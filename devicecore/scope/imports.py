@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from devicecore.scope.loaded import FRAMEWORKS, imported
+from devicecore.scope.adapters import FRAMEWORKS, imported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,15 +10,23 @@ from devicecore.device import Device
 from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
 from devicecore.ledger import default_ledger
 from devicecore.names import checked_modules
-from devicecore.scope import chain
-from devicecore.scope.chain import ENDED, FORKED, OUTSIDE, Frame, entered_so_far, here, innermost
-from devicecore.scope.decorating import Decorator
-from devicecore.scope.finding import Found, is_still_true, look
+from devicecore.scope import scope_stack
+from devicecore.scope.adapters import Placement, adapters, apply, catch_up, placement
+from devicecore.scope.decorator import Decorator
+from devicecore.scope.device_lookup import Found, is_still_true, look
+from devicecore.scope.generator_steps import Ends, Step
 from devicecore.scope.imports import watch_imports
 from devicecore.scope.interrupts import always_left
-from devicecore.scope.loaded import Placement, adapters, apply, catch_up, placement
-from devicecore.scope.meaning import read
-from devicecore.scope.stepping import Ends, Step
+from devicecore.scope.parse_device import read
+from devicecore.scope.scope_stack import (
+    ENDED,
+    FORKED,
+    OUTSIDE,
+    Frame,
+    entered_so_far,
+    here,
+    innermost,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator, Iterable
@@ -138,7 +146,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
                 apply(found, frame.saves)
         except BaseException as error:
             if frame in frames:
-                chain.leave(scopes, frame, error)
+                scope_stack.leave(scopes, frame, error)
             raise
         return device
 
@@ -159,7 +167,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             if frame is last:
                 return
             if frame.owner is self:
-                chain.leave(scopes, frame, None)
+                scope_stack.leave(scopes, frame, None)
                 return
 
     @always_left
@@ -180,15 +188,15 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         if frames and frames[-1] is frame and frame.owner is self:  # in order, as nearly always
             if frame.saves:
                 try:
-                    chain.restore(frame, (), error)
+                    scope_stack.restore(frame, (), error)
                 except Exception:  # a framework refused to go back; the frame is left all the same
-                    chain.leave(scopes, frame, None)
+                    scope_stack.leave(scopes, frame, None)
                     raise
             frame.thread = ENDED
             _set_innermost(frame.parent or OUTSIDE)
             frames.pop()
         elif found := self._entered(frame, scopes):
-            chain.leave(scopes, found, error)
+            scope_stack.leave(scopes, found, error)
 
     async def __aenter__(self) -> Device:
         """Do what ``with`` does."""
@@ -251,7 +259,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
 
     def _look_beside(self, other: Frame, around: Frame, name: str) -> None:
         """Warn, or raise, if *other* is held by another task."""
-        if any(frame is other for frame in chain.open_around(around)):
+        if any(frame is other for frame in scope_stack.open_around(around)):
             return
         text = (
             f"{other.device.name}, entered in another task, is still open where {name} is "
@@ -262,7 +270,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             raise ScopeError(_BESIDE, text)
         _warn_once(text)
 
-    def _entered(self, frame: Frame | None, scopes: chain.ThreadScopes) -> Frame | None:
+    def _entered(self, frame: Frame | None, scopes: scope_stack.ThreadScopes) -> Frame | None:
         """Return the frame of this scope that is to be left.
 
         None where nothing is to be put back: the parent of this process had entered it, or it waits
@@ -281,10 +289,10 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         for each in reversed(scopes.frames):  # entered in another context, such as a generator's
             if each.owner is self:
                 return each
-        waiting = [each for each in tuple(chain.suspended) if each.owner is self]
+        waiting = [each for each in tuple(scope_stack.suspended) if each.owner is self]
         if len(waiting) == 1:  # with the call that entered it, and is left from outside
             waiting[0].thread = ENDED
-            chain.suspended.discard(waiting[0])
+            scope_stack.suspended.discard(waiting[0])
             return None
         msg = f"{self!r} is left where it was not entered"
         raise ScopeError(

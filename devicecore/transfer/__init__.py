@@ -1,9 +1,9 @@
 """Moving data between devices: whole structures, and single arrays between frameworks."""
 
 from devicecore.transfer.conversion import as_tensor, to_numpy
-from devicecore.transfer.moving import tensors_to_device
-from devicecore.transfer.pending import PendingTransfer
-from devicecore.transfer.registered import register_container, unregister_container
+from devicecore.transfer.move import tensors_to_device
+from devicecore.transfer.pending_transfer import PendingTransfer
+from devicecore.transfer.registrations import register_container, unregister_container
 
 __all__ = [
     "PendingTransfer",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import DeviceCoreError, TransferError
 from devicecore.optional import class_in, require
-from devicecore.transfer.moving import tensors_to_device
+from devicecore.transfer.move import tensors_to_device
 from devicecore.transfer.tensors import kind_name, tensor_of
 
 if TYPE_CHECKING:

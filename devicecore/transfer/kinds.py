@@ -24,9 +24,9 @@ from devicecore.transfer.objects import (
     SubclassRule,
 )
 from devicecore.transfer.other_leaves import Modules, NumpyArrays
-from devicecore.transfer.own_to import ObjectsWithTo
-from devicecore.transfer.registered import default_registrations, pytree_rule
+from devicecore.transfer.registrations import default_registrations, pytree_rule
 from devicecore.transfer.request import LeafKind
+from devicecore.transfer.to_method import ObjectsWithTo
 from devicecore.transfer.torch_leaves import TorchTensors
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from devicecore.transfer.tensors import kind_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from devicecore.transfer.found import Found
     from devicecore.transfer.request import Request
+    from devicecore.transfer.scan_result import Found
 
 _MOST_VALUES = 1_000  # that one search looks at
 _ENOUGH_VALUES = 10_000  # of a class, without a tensor in them

@@ -10,7 +10,7 @@ from devicecore.errors import TransferError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from devicecore.transfer.found import Found
+    from devicecore.transfer.scan_result import Found
 
 _FIX = "say how it is made with devicecore.transfer.register_container"
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from devicecore.errors import TransferError
 from devicecore.optional import class_in
 from devicecore.transfer.containers import Rule
-from devicecore.transfer.found import Found
 from devicecore.transfer.kinds import (
     KNOWN,
     NUMPY_ARRAYS,
@@ -18,7 +17,8 @@ from devicecore.transfer.kinds import (
     default_kinds,
 )
 from devicecore.transfer.object_arrays import ObjectArrayRule, object_parts
-from devicecore.transfer.own_to import ObjectsWithTo
+from devicecore.transfer.scan_result import Found
+from devicecore.transfer.to_method import ObjectsWithTo
 from devicecore.transfer.torch_leaves import without_modes
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from devicecore.errors import (
 from devicecore.names import DeviceName
 from devicecore.optional import loaded
 from devicecore.runtime import default_runtime, host_cpu
-from devicecore.scope.chain import OUTSIDE, innermost
-from devicecore.scope.finding import look
-from devicecore.scope.loaded import adapters
-from devicecore.scope.meaning import read
+from devicecore.scope.adapters import adapters
+from devicecore.scope.device_lookup import look
+from devicecore.scope.parse_device import read
+from devicecore.scope.scope_stack import OUTSIDE, innermost
 
 if TYPE_CHECKING:
     from devicecore.device import Device

@@ -21,7 +21,8 @@ from pathlib import Path
 from devicecore.doctor import Case, Session, Trial, diagnose
 from devicecore.liveness import hardware
 hardware.ROOT = Path("{system}")
-from devicecore.ort import creation, package, provider_metadata
+from devicecore.ort import package, provider_metadata
+from devicecore.ort import session_creation
 from devicecore.ort.builds import lack_of
 from devicecore.ort.providers import provider_named
 answer = provider_metadata("{provider}")

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from devicecore.errors import DeviceCoreError
-from devicecore.errors.asking import PlanError
+from devicecore.errors.lookup import PlanError
 from devicecore.migrate.keys import (
     MOST_SEGMENTS,
     Key,

@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from devicecore.cv.policy import LABELS
-from devicecore.errors.asking import PlanError
+from devicecore.errors.lookup import PlanError
 from devicecore.kernels import Exactness
 from devicecore.migrate.keys import Key, first_tie
 from devicecore.migrate.plan import (

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devicecore.errors.asking import PlanError
+from devicecore.errors.lookup import PlanError
 from devicecore.migrate.keys import Keys
 from devicecore.migrate.plan import OptimizationPlan
 from devicecore.migrate.targets import Resolved, Target, resolve

@@ -11,10 +11,10 @@ from devicecore.device_mgr import LOCAL_TASK
 from devicecore.errors import DeviceGoneError, NotLiveError
 from devicecore.liveness import Liveness
 from devicecore.runtime import default_manager
-from devicecore.scope import finding
+from devicecore.scope import device_lookup
 from devicecore.scope.adapter import Adapter
-from devicecore.scope.chain import OUTSIDE
-from devicecore.scope.finding import is_still_true, look
+from devicecore.scope.device_lookup import is_still_true, look
+from devicecore.scope.scope_stack import OUTSIDE
 from devicecore.testing import FakeFactory
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_nothing_is_looked_for_twice(name: str, monkeypatch: pytest.MonkeyPatch)
     scope = device_scope(name)
     with scope as first:
         pass
-    monkeypatch.setattr(finding, "find", lambda *_: pytest.fail("looked again"))
+    monkeypatch.setattr(device_lookup, "find", lambda *_: pytest.fail("looked again"))
     for again in (scope, device_scope(name)):
         with again as device:
             assert device is first
@@ -164,9 +164,9 @@ def test_another_card_that_is_made_current_is_found() -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_only_so_many_names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "_known", {})
-    monkeypatch.setattr(finding, "_MOST", 2)
+    monkeypatch.setattr(device_lookup, "_known", {})
+    monkeypatch.setattr(device_lookup, "_MOST", 2)
     for name in ("acme:0", "acme:1", "cpu", "acme:0"):
         with device_scope(name):
             pass
-        assert 1 <= len(finding._known) <= 2
+        assert 1 <= len(device_lookup._known) <= 2

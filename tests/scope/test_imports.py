@@ -78,7 +78,7 @@ def test_a_framework_that_is_half_imported_waits_until_it_is_whole() -> None:
 import types
 from importlib.machinery import ModuleSpec
 from devicecore import device_scope
-from devicecore.scope.loaded import adapters
+from devicecore.scope.adapters import adapters
 sys.modules["jax"] = None
 cupy = types.ModuleType("cupy")
 cupy.__spec__ = ModuleSpec("cupy", None)

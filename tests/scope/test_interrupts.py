@@ -14,8 +14,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from devicecore import current_device, device_scope  # noqa: E402 - after torch
-from devicecore.scope import chain  # noqa: E402
-from devicecore.scope.carrying import capture  # noqa: E402
+from devicecore.scope import scope_stack  # noqa: E402
+from devicecore.scope.propagation import capture  # noqa: E402
 from tests.interrupting import interrupted  # noqa: E402
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def states() -> Any:
         str(torch.get_default_device()),
         str(current_device().parsed_name.local),
         torch._C._len_torch_function_stack(),
-        len(chain.here.scopes.frames),
+        len(scope_stack.here.scopes.frames),
     )
 
 

@@ -12,7 +12,7 @@ from devicecore import Device, current_device, default_ledger, device_scope
 from devicecore.errors import NotLiveError, ScopeError
 from devicecore.optional import installed
 from devicecore.runtime import host_cpu
-from devicecore.scope import loaded
+from devicecore.scope import adapters
 from tests.scope.conftest import in_child, in_thread, the
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def test_paddle_tells_how_many_devices_it_has(paddle: Any) -> None:
 def test_paddle_is_found_to_have_one_device_for_all_threads(paddle: Any) -> None:
     with device_scope("custom_cpu:1"):
         pass
-    (adapter,) = [each for each in loaded.adapters() if each.title == "Paddle"]
+    (adapter,) = [each for each in adapters.adapters() if each.title == "Paddle"]
     assert adapter.is_per_thread is False  # type: ignore[attr-defined]
 
 

@@ -13,8 +13,8 @@ from devicecore.device import Device
 from devicecore.errors import NotLiveError
 from devicecore.names import DeviceName
 from devicecore.runtime import host_cpu
+from devicecore.scope.adapters import placement
 from devicecore.scope.jax_default import JaxDefault
-from devicecore.scope.loaded import placement
 from devicecore.scope.paddle_default import PaddleDefault
 
 if TYPE_CHECKING:

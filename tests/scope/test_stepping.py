@@ -12,7 +12,7 @@ import pytest
 from devicecore import Device, capture, current_device, device_scope
 from devicecore.errors import NotLiveError, ScopeError
 from devicecore.runtime import host_cpu
-from devicecore.scope import chain
+from devicecore.scope import scope_stack
 from tests.scope.conftest import in_child, in_thread
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ OTHER = Device("/device:NPU:1", device_class="NPU")
 @pytest.fixture(autouse=True)
 def _all_end() -> Iterator[None]:
     yield
-    assert chain.suspended == set()
-    assert chain.here.scopes.frames == []
+    assert scope_stack.suspended == set()
+    assert scope_stack.here.scopes.frames == []
     assert current_device() is host_cpu()
 
 

@@ -10,8 +10,8 @@ import pytest
 from devicecore import Device, device_scope
 from devicecore.errors import ScopeError
 from devicecore.scope.adapter import Adapter
-from devicecore.scope.chain import Saves, put_back
-from devicecore.scope.loaded import adapters, apply, placement
+from devicecore.scope.adapters import adapters, apply, placement
+from devicecore.scope.scope_stack import Saves, put_back
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

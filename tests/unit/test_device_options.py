@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from devicecore.device_factory import DeviceOptions, FactoryRegistry, Registration
-from devicecore.device_factory.options import checked
+from devicecore.device_factory.option_checks import checked
 from devicecore.device_mgr import DeviceMgr
 from devicecore.errors import NotLiveError, UnknownDeviceError
 

@@ -17,10 +17,10 @@ from devicecore.errors import EngineCacheError, ModelError, NotLiveError
 from devicecore.onnx import OnnxModel
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
 from devicecore.ort.build_notice import build_notice
-from devicecore.ort.dialects import Preferences, provider_options
 from devicecore.ort.engine_cache import _checksums
 from devicecore.ort.engines import keeps_engines
 from devicecore.ort.model_digest import model_digest
+from devicecore.ort.provider_options import Preferences, provider_options
 from devicecore.ort.tiny_model import tiny_model
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 from devicecore.device import Device
 from devicecore.errors import DeviceGoneError, NotLiveError, OutOfMemoryError
 from devicecore.ort import SessionSpec
-from devicecore.ort.translation import opening_error, running_error
+from devicecore.ort.error_translation import opening_error, running_error
 from devicecore_factories import _faults
 
 _cards = count()

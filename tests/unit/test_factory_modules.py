@@ -13,7 +13,7 @@ import pytest
 import devicecore_factories
 from devicecore import discovery
 from devicecore.device_factory import DeviceFactory, DeviceOptions, Registration
-from devicecore.device_factory.probing import load
+from devicecore.device_factory.prober import load
 
 if TYPE_CHECKING:
     from devicecore.liveness import Liveness
@@ -51,7 +51,7 @@ def test_looking_imports_no_framework_and_starts_no_driver() -> None:
     code = f"""
 import json, os
 from devicecore import discovery
-from devicecore.device_factory.probing import load
+from devicecore.device_factory.prober import load
 for entry in discovery.factories():
     factory = load(entry)
     factory.probe()

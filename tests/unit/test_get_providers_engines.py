@@ -13,12 +13,12 @@ from devicecore.errors import EngineCacheError, ModelError
 from devicecore.onnx import session_options
 from devicecore.ort import SessionSpec
 from devicecore.ort.tiny_model import tiny_model
-from devicecore.resolution import short
+from devicecore.resolution import seed_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from devicecore.ort.dialects import Preferences
+    from devicecore.ort.provider_options import Preferences
 
 FOLDERS = {
     "TensorrtExecutionProvider": ("trt_engine_cache_path", "trt_timing_cache_path"),
@@ -77,7 +77,7 @@ def test_tensorrt_is_told_to_use_both_caches() -> None:
 
 
 def test_tensorrt_falls_to_cuda_before_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short, "provider_library", lambda _: Path("libcuda"))
+    monkeypatch.setattr(seed_functions, "provider_library", lambda _: Path("libcuda"))
     found = get_providers(device_of("TensorrtExecutionProvider", device_id="1"), strict=True)
     names = [each if isinstance(each, str) else each[0] for each in found]
     assert names == ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]

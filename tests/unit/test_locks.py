@@ -74,7 +74,7 @@ WAITS = {
     ),
     "many probes in this process": (
         "from devicecore.liveness.isolation import ask_in_thread",
-        "from devicecore.device_factory.probing import at_once",
+        "from devicecore.device_factory.prober import at_once",
         "at_once(ask_in_thread, [(hang, None, 3600)] * 30)",
     ),
     "a child of the doctor": (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from devicecore.device import Device
-from devicecore.device.cards import cards_of_process
+from devicecore.device.lost_gpus import cards_of_process
 from devicecore.device_factory import DeviceFactory, DeviceOptions, FactoryRegistry
 from devicecore.device_mgr import DeviceMgr
 from devicecore.errors import NoKernelError, NotLiveError, UnknownDeviceError

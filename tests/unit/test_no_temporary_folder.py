@@ -99,9 +99,10 @@ def test_a_capture_needs_no_folder(place: str, memory: str) -> None:
 OLD = """\
 import numpy as np
 from devicecore.errors import NotLiveError
-from devicecore.ort import CPU_PROVIDER, SessionSpec, creation, open_session, session
+from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session, session
+from devicecore.ort import session_creation
 from devicecore.ort.tiny_model import tiny_model
-creation.can_record = session.can_record = lambda _: False  # a fake of onnxruntime < 1.24
+session_creation.can_record = session.can_record = lambda _: False  # a fake of onnxruntime < 1.24
 x = {"x": np.ones((2, 4), np.float32)}
 print(open_session(tiny_model(), SessionSpec(CPU_PROVIDER)).run(x)["y"].shape)
 import nxrt_ep_cpu

@@ -13,7 +13,7 @@ from devicecore.device import Device
 from devicecore.errors import ModelError
 from devicecore.onnx import OnnxModel
 from devicecore.onnx.arrays import ELEMENT_TYPES
-from devicecore.onnx.extended import packed, unpacked
+from devicecore.onnx.extended_dtypes import packed, unpacked
 from devicecore.ort import CPU_PROVIDER, SessionSpec
 
 ort = pytest.importorskip("onnxruntime")

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from devicecore.device import Device
 from devicecore.errors import ModelError
-from devicecore.onnx import OnnxModel, texts
+from devicecore.onnx import OnnxModel, strings
 from devicecore.ort import CPU_PROVIDER, SessionSpec
 
 ort = pytest.importorskip("onnxruntime")
@@ -158,6 +158,6 @@ def test_numbers_are_not_taken_from_other_arrays(device: Device, given: Any) -> 
 def test_texts_are_not_looked_at_one_by_one(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(texts, "_text", None)  # what looks at one
+    monkeypatch.setattr(strings, "_text", None)  # what looks at one
     for given in (np.array([["a", "bc"]]), np.array(["a"], object), WIDE, WIDE.astype(object)):
         assert device.compute(identity(), {"x": given})["y"].shape == given.shape

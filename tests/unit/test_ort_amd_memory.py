@@ -13,7 +13,7 @@ from devicecore.onnx.arrays import ELEMENT_TYPES, Described
 from devicecore.onnx.inputs import _check
 from devicecore.onnx.ports import Port
 from devicecore.ort import SessionSpec
-from devicecore.ort.bindings import memory_of, native_device_of
+from devicecore.ort.io_binding import memory_of, native_device_of
 
 AMD, NVIDIA = 0x1002, 0x10DE
 

@@ -12,7 +12,7 @@ from devicecore.config import effective_cpu_count
 from devicecore.errors import MissingDependencyError, ModelError, NotLiveError
 from devicecore.liveness import hardware
 from devicecore.ort import CPU_PROVIDER, SessionSpec, ep_devices, open_session, register
-from devicecore.ort.dialects import Preferences, provider_options
+from devicecore.ort.provider_options import Preferences, provider_options
 from devicecore.ort.tiny_model import expected_values, tiny_model
 
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -16,8 +16,8 @@ from devicecore.errors import NotLiveError
 from devicecore.ledger import Ledger
 from devicecore.onnx import OnnxModel
 from devicecore.ort import SessionSpec
-from devicecore.ort.creation import Recipe, add_provider, create
-from devicecore.ort.dialects import Preferences, provider_options
+from devicecore.ort.provider_options import Preferences, provider_options
+from devicecore.ort.session_creation import Recipe, add_provider, create
 from devicecore.ort.tiny_model import tiny_model
 
 TENSORRT, CUDA, COREML = (f"{name}ExecutionProvider" for name in ("Tensorrt", "CUDA", "CoreML"))
@@ -91,7 +91,7 @@ def test_what_the_plug_in_of_tensorrt_leaves_stays_on_its_card(
         add_provider_for_devices=lambda devices, _: added.extend(devices),
     )
     device = SimpleNamespace(ep_metadata={})
-    monkeypatch.setattr("devicecore.ort.creation.native_device", lambda *_: device)
+    monkeypatch.setattr("devicecore.ort.session_creation.native_device", lambda *_: device)
     add_provider(onnxruntime, options, SessionSpec(TENSORRT_RTX, {}, index), F32)
     assert added == [device, (CUDA, card)]
     available.remove(CUDA)
@@ -121,10 +121,12 @@ def test_the_ledger_says_that_an_npu_has_no_float32(
         add_provider=lambda *_: None, add_provider_for_devices=lambda *_: None
     )
     device = SimpleNamespace(ep_metadata=metadata)
-    monkeypatch.setattr("devicecore.ort.creation.native_device", lambda *_: device)
+    monkeypatch.setattr("devicecore.ort.session_creation.native_device", lambda *_: device)
     for preferences, count in ((F32, 1), (DEFAULT, 0)):
         ledger = Ledger()
-        monkeypatch.setattr("devicecore.ort.creation.default_ledger", lambda ledger=ledger: ledger)
+        monkeypatch.setattr(
+            "devicecore.ort.session_creation.default_ledger", lambda ledger=ledger: ledger
+        )
         add_provider(onnxruntime, options, spec, preferences)
         assert len(ledger.moves()) == count
         assert all("an NPU has no float32" in move.reason for move in ledger.moves())

@@ -19,9 +19,9 @@ from devicecore.device_factory import (
     DeviceOptions,
     FactoryRegistry,
     Registration,
-    probing,
+    prober,
 )
-from devicecore.device_factory.probing import at_once
+from devicecore.device_factory.prober import at_once
 from devicecore.errors import NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.liveness import Liveness, PhysicalDevice
@@ -227,13 +227,13 @@ class TestManyAtOnce:
     def test_after_ctrl_c_no_further_one_is_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(config, "effective_cpu_count", lambda: 1)
         asked: list[int] = []
-        interrupts = probing._turn.interrupts
+        interrupts = prober._turn.interrupts
 
         def ask(question: int) -> None:
             asked.append(question)
             if len(asked) == 4:
                 signal.raise_signal(signal.SIGINT)
-            while probing._turn.interrupts == interrupts:
+            while prober._turn.interrupts == interrupts:
                 time.sleep(0.01)
 
         before = signal.signal(signal.SIGINT, signal.default_int_handler)

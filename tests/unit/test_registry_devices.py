@@ -211,7 +211,7 @@ class TestCareless:
             put(registry, "Npu", count=3)
             assert labels(DeviceMgr.create(registry=registry)) == ["CPU:0", "NPU:0", "NPU:2"]
         finally:
-            from devicecore.device.cards import cards_of_process
+            from devicecore.device.lost_gpus import cards_of_process
 
             del cards_of_process()._lost["fake-1"]
 

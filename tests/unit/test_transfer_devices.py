@@ -21,7 +21,7 @@ from devicecore.errors import (
 from devicecore.liveness import Liveness
 from devicecore.names import DeviceName
 from devicecore.runtime import Runtime
-from devicecore.scope import finding, meaning
+from devicecore.scope import device_lookup, parse_device
 from devicecore.testing import FakeFactory
 from devicecore.transfer import PendingTransfer, tensors_to_device
 from devicecore.transfer import target as target_module
@@ -51,7 +51,7 @@ def registry_with(cuda: type[FakeFactory]) -> FactoryRegistry:
 
 def use(made: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let transfers take devices from *made*."""
-    for module in (target_module, meaning, finding):
+    for module in (target_module, parse_device, device_lookup):
         monkeypatch.setattr(module, "default_runtime", lambda: made)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from contextlib import AbstractContextManager
 
-    from devicecore.scope.stepping import Ends
+    from devicecore.scope.generator_steps import Ends
 
 Function = TypeVar("Function")
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from devicecore.optional import require
-from devicecore.ort.creation import Recipe, create
 from devicecore.ort.engines import create_with_engine, keeps_engines
 from devicecore.ort.known_options import check_provider_options, check_session_options
 from devicecore.ort.model_digest import model_digest
 from devicecore.ort.model_file import checked_model, described
 from devicecore.ort.session_attributes import OPTIMISED_FILE
+from devicecore.ort.session_creation import Recipe, create
 from devicecore.ort.spec import CPU_PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from devicecore.ort.dialects import Precision
     from devicecore.ort.engines import CachePolicy
+    from devicecore.ort.provider_options import Precision
     from devicecore.ort.session import OpenedSession
     from devicecore.ort.spec import SessionSpec
 
@@ -47,7 +47,7 @@ def open_session(
     Args:
         model: The file, or its bytes.
         spec: Provider, options and device.
-        precision: What the provider computes in; see `devicecore.ort.dialects`.
+        precision: What the provider computes in; see `devicecore.ort.provider_options`.
         min_nodes: The share of the nodes, from 0 to 1, that the provider must take.
         threads: Threads of the session; None for as many CPUs as this process may really use.
         provider_options: Further options of the provider; they go before those of *spec*.

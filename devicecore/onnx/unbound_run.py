@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from devicecore.ort.bindings import HOST, takes_host_memory
+from devicecore.ort.io_binding import HOST, takes_host_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

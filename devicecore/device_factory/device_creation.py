@@ -9,8 +9,8 @@ from attrs import evolve
 
 from devicecore.device import Device
 from devicecore.device_factory.factory import DeviceOptions
-from devicecore.device_factory.naming import registered_type, unknown
-from devicecore.device_factory.options import checked, is_class, of_classes, why_left_out
+from devicecore.device_factory.option_checks import checked, is_class, of_classes, why_left_out
+from devicecore.device_factory.type_lookup import registered_type, unknown
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness, seen_by

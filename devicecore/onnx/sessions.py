@@ -12,11 +12,11 @@ from devicecore.onnx.arrays import call_key
 from devicecore.onnx.binding import bound_call
 from devicecore.onnx.inputs import check_inputs
 from devicecore.onnx.ports import input_ports, output_ports
-from devicecore.onnx.texts import with_texts
-from devicecore.onnx.unbound import has_no_address, run_unbound
-from devicecore.ort.bindings import memory_of
+from devicecore.onnx.strings import with_texts
+from devicecore.onnx.unbound_run import has_no_address, run_unbound
 from devicecore.ort.build_notice import build_notice
-from devicecore.ort.dialects import builds_slowly
+from devicecore.ort.io_binding import memory_of
+from devicecore.ort.provider_options import builds_slowly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.scope.chain import entered_so_far, innermost, open_around
-from devicecore.scope.decorating import Decorator
+from devicecore.scope.decorator import Decorator
 from devicecore.scope.interrupts import always_left
+from devicecore.scope.scope_stack import entered_so_far, innermost, open_around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from devicecore.scope.decorating import Function
+    from devicecore.scope.decorator import Function
+    from devicecore.scope.generator_steps import Ends, Step
     from devicecore.scope.scope import device_scope
-    from devicecore.scope.stepping import Ends, Step
 
 
 class _Together:

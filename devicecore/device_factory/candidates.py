@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from devicecore.device_factory import naming
+from devicecore.device_factory import type_lookup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def explain(registry: FactoryRegistry, what: str | None, *, deep: bool) -> list[
     """Return every candidate in order; see `FactoryRegistry.explain`."""
     registrations = registry.factories(what)
     if what is not None and not registrations:
-        raise naming.unknown(registry, what)
+        raise type_lookup.unknown(registry, what)
     if deep:
         _examine_in_waves(registry, registrations)
     served: set[str] = set()

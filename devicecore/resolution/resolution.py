@@ -15,7 +15,7 @@ from devicecore.liveness.causes import Refusal, causes
 from devicecore.names import DEVICE_CLASSES, DeviceName, checked_framework
 from devicecore.resolution.explanation import explanation
 from devicecore.runtime import default_runtime
-from devicecore.scope.meaning import read
+from devicecore.scope.parse_device import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from devicecore.scope import chain
-from devicecore.scope.chain import (
+from devicecore.scope import scope_stack
+from devicecore.scope.adapters import enter_all
+from devicecore.scope.interrupts import always_left
+from devicecore.scope.scope_stack import (
     ENDED,
     FORKED,
     OUTSIDE,
@@ -15,8 +17,6 @@ from devicecore.scope.chain import (
     here,
     innermost,
 )
-from devicecore.scope.interrupts import always_left
-from devicecore.scope.loaded import enter_all
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -88,7 +88,7 @@ class Step:
                 if innermost.get() is frame:
                     innermost.set(frame.parent or OUTSIDE)
             else:
-                chain.leave(here.scopes, frame, error)
+                scope_stack.leave(here.scopes, frame, error)
 
     def _suspend(self) -> None:
         """Take out all that was entered in this context since the step began."""
@@ -105,7 +105,7 @@ class Step:
         for each in waiting:
             try:
                 if each.thread == scopes.ident:
-                    chain.suspend(scopes, each)
+                    scope_stack.suspend(scopes, each)
             except Exception as fault:  # noqa: BLE001 - the others go back all the same
                 failed = failed or fault
         if failed is not None:
@@ -129,11 +129,11 @@ class Step:
                     scopes.frames.append(frame)
                     innermost.set(frame)
                     enter_all(placed.places, frame.saves)
-                    chain.suspended.discard(frame)
+                    scope_stack.suspended.discard(frame)
                 innermost.set(frame)
             self._waiting = ()
         except BaseException as error:
             self._suspend()
             self._waiting = waiting
-            chain.leave(scopes, self._frame, error)
+            scope_stack.leave(scopes, self._frame, error)
             raise

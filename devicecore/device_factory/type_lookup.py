@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from devicecore.device_factory.options import is_class
+from devicecore.device_factory.option_checks import is_class
 from devicecore.errors import InvalidDeviceNameError, UnknownDeviceError
 from devicecore.names import near_types, type_named, types_of_class, why_unknown
 

@@ -18,25 +18,25 @@ from devicecore.errors import (
 )
 from devicecore.ledger import default_ledger
 from devicecore.optional import require
-from devicecore.ort.assignment import RECORD_KEY, can_record
 from devicecore.ort.builds import lack_of
 from devicecore.ort.custom_operators import further_faults, register_libraries
-from devicecore.ort.dialects import (
+from devicecore.ort.error_translation import opening_error
+from devicecore.ort.libraries import preload
+from devicecore.ort.log_capture import captured_log
+from devicecore.ort.node_placement import RECORD_KEY, can_record
+from devicecore.ort.package import OrtPackage, ort_package, provider_library
+from devicecore.ort.plugins import native_device, register
+from devicecore.ort.provider_options import (
     Precision,
     Preferences,
     in_between,
     lost_precision,
     provider_options,
 )
-from devicecore.ort.libraries import preload
-from devicecore.ort.log_capture import captured_log
-from devicecore.ort.package import OrtPackage, ort_package, provider_library
-from devicecore.ort.plugins import native_device, register
 from devicecore.ort.providers import provider_named
 from devicecore.ort.session import OpenedSession, missing_cause
 from devicecore.ort.session_attributes import set_attributes, severity_of
 from devicecore.ort.spec import CPU_PROVIDER
-from devicecore.ort.translation import opening_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

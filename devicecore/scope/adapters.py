@@ -16,7 +16,7 @@ from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 from devicecore.liveness.report import failure
 from devicecore.optional import loaded
-from devicecore.scope import chain
+from devicecore.scope import scope_stack
 
 if TYPE_CHECKING:
     from devicecore.device import Device
@@ -121,10 +121,10 @@ def _is_whole(module: Any) -> bool:
 def imported(name: str) -> None:
     """Apply the open scopes of this thread to a framework whose import has just ended."""
     _loaded.take(name)
-    catch_up(chain.here.scopes, adapters())
+    catch_up(scope_stack.here.scopes, adapters())
 
 
-def catch_up(scopes: chain.ThreadScopes, now: tuple[Adapter, ...]) -> None:
+def catch_up(scopes: scope_stack.ThreadScopes, now: tuple[Adapter, ...]) -> None:
     """Apply the open frames of this thread to the adapters that came since they were entered.
 
     An import never fails for a scope around it, nor does another scope: what a frame cannot apply
@@ -133,13 +133,13 @@ def catch_up(scopes: chain.ThreadScopes, now: tuple[Adapter, ...]) -> None:
     new = tuple(each for each in now if each not in scopes.adapters)
     scopes.adapters = now
     for frame in scopes.frames:
-        more: chain.Saves = []
+        more: scope_stack.Saves = []
         try:
             placed = placement(frame.device, frame.owner.frameworks, new)
             apply(placed, more)
             frame.saves += more
         except DeviceCoreError as error:
-            chain.put_back(more)
+            scope_stack.put_back(more)
             msg = f"{frame.owner!r} was open when a framework was imported, which cannot follow it"
             warnings.warn(f"{msg}: {error}", RuntimeWarning, stacklevel=3)
 
@@ -204,7 +204,7 @@ def _place_of(adapter: Adapter, device: Device) -> Any:
         raise adapter.refusal(device, f"it says {failure(error).reason}") from error
 
 
-def apply(placed: Placement, saves: chain.Saves) -> None:
+def apply(placed: Placement, saves: scope_stack.Saves) -> None:
     """Set the frameworks as *placed* says.
 
     Args:
@@ -221,7 +221,7 @@ def apply(placed: Placement, saves: chain.Saves) -> None:
     enter_all(placed.places, saves)
 
 
-def enter_all(places: tuple[tuple[Adapter, Any], ...], saves: chain.Saves) -> None:
+def enter_all(places: tuple[tuple[Adapter, Any], ...], saves: scope_stack.Saves) -> None:
     """Set each framework to its place.
 
     Args:

@@ -17,11 +17,11 @@ from devicecore.errors import (
 )
 from devicecore.names import DEVICE_CLASSES, DEVICE_TYPES, DeviceName, meant_by
 from devicecore.runtime import default_runtime
-from devicecore.scope.chain import open_around
+from devicecore.scope.scope_stack import open_around
 
 if TYPE_CHECKING:
     from devicecore.scope.adapter import Adapter
-    from devicecore.scope.chain import Frame
+    from devicecore.scope.scope_stack import Frame
 
 _SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
 

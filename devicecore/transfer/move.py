@@ -10,7 +10,7 @@ from devicecore.errors import DeviceCoreError, NotLiveError, TransferError, Unkn
 from devicecore.optional import installed
 from devicecore.transfer.kinds import kind_of
 from devicecore.transfer.left_behind import record_left_behind
-from devicecore.transfer.pending import pending
+from devicecore.transfer.pending_transfer import pending
 from devicecore.transfer.rebuild import rebuild
 from devicecore.transfer.request import Arrays, MoveFailedError, Request
 from devicecore.transfer.scan import scan
@@ -19,8 +19,8 @@ from devicecore.transfer.target import Target, target_of
 if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.names import DeviceName
-    from devicecore.transfer.found import Found
     from devicecore.transfer.request import Coalesce
+    from devicecore.transfer.scan_result import Found
 
 
 def tensors_to_device(

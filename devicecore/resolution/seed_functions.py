@@ -12,18 +12,18 @@ from devicecore.device import Device
 from devicecore.errors import ConfigurationError, DeviceCoreError, EngineCacheError, NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.names import checked_framework
-from devicecore.ort.creation import thread_limit
-from devicecore.ort.dialects import (
+from devicecore.ort.engines import engine_folder
+from devicecore.ort.package import provider_library
+from devicecore.ort.provider_options import (
     CUDA_PROVIDER,
     Preferences,
     in_between,
     lost_precision,
     provider_options,
 )
-from devicecore.ort.engines import engine_folder
-from devicecore.ort.package import provider_library
+from devicecore.ort.session_creation import thread_limit
 from devicecore.ort.spec import CPU_PROVIDER
-from devicecore.resolution.full import AUTO, automatic_types, resolve
+from devicecore.resolution.resolution import AUTO, automatic_types, resolve
 from devicecore.runtime import default_runtime
 
 if TYPE_CHECKING:

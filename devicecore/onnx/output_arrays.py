@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from devicecore.onnx.extended import extended_dtype, read_value
-from devicecore.onnx.feeding import is_small
-from devicecore.ort.bindings import HOST, native_device_of, value_on, value_type
+from devicecore.onnx.extended_dtypes import extended_dtype, read_value
+from devicecore.onnx.input_binding import is_small
+from devicecore.ort.io_binding import HOST, native_device_of, value_on, value_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

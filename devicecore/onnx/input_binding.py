@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from devicecore.onnx.extended import packed
-from devicecore.ort.bindings import HOST, native_device_of, native_value
+from devicecore.onnx.extended_dtypes import packed
+from devicecore.ort.io_binding import HOST, native_device_of, native_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,15 +9,15 @@ from attrs import frozen
 
 from devicecore.device import Device
 from devicecore.runtime import default_runtime
-from devicecore.scope.chain import OUTSIDE
-from devicecore.scope.loaded import Placement, placement
-from devicecore.scope.meaning import card_of, find, is_class, of_type
+from devicecore.scope.adapters import Placement, placement
+from devicecore.scope.parse_device import card_of, find, is_class, of_type
+from devicecore.scope.scope_stack import OUTSIDE
 
 if TYPE_CHECKING:
     from devicecore.names import DeviceName
     from devicecore.runtime import Runtime
     from devicecore.scope.adapter import Adapter
-    from devicecore.scope.chain import Frame
+    from devicecore.scope.scope_stack import Frame
 
 # What was found for a name, for every scope that is made anew. Emptied when it holds so many.
 _known: dict[tuple[Runtime, DeviceName, frozenset[str] | None], Found] = {}
