@@ -16,8 +16,8 @@ from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.native import native_kernel, original
 from devicecore.cv.policy import DEFAULT, current_policy
 from devicecore.errors import RefusedCallError, ScopeError
+from devicecore.frameworks import class_in
 from devicecore.ledger import default_ledger
-from devicecore.optional import class_in
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope import current_device
 from devicecore.scope.scope_stack import OUTSIDE, innermost, open_around

@@ -10,8 +10,8 @@ import numpy as np
 from devicecore.cv.image import BATCH_AXES, is_writable
 from devicecore.cv.results import OTHER_KIND
 from devicecore.cv.sequences import alike
+from devicecore.frameworks.base.dlpack import tensor_from_numpy
 from devicecore.transfer import as_tensor, to_numpy
-from devicecore.transfer.dlpack import tensor_from_numpy
 
 
 class HostCopies:

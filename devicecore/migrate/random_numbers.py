@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
-from devicecore.optional import loaded
+from devicecore.frameworks import loaded
 
 _FACTORIES = ("normal", "rand", "randint", "randn", "randperm")
 _OTHERS = ("device", "generator", "out")

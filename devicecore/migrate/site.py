@@ -14,12 +14,12 @@ from attrs import field, frozen
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
 from devicecore.first_use import Stopwatch, first_use
 from devicecore.fork import rearm_after_fork
+from devicecore.frameworks import loaded
 from devicecore.ledger import default_ledger
 from devicecore.migrate.guard import brought_home
 from devicecore.migrate.random_numbers import RandomNumbers
 from devicecore.migrate.strategy import InputsNotMovedError
 from devicecore.migrate.values import Contents, arrays_in, copied, is_tensor, pixels_among
-from devicecore.optional import loaded
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:

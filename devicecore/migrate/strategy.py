@@ -9,12 +9,12 @@ from attrs import Factory, field, frozen
 from attrs.validators import in_
 
 from devicecore.errors import NotLiveError, RefusedCallError, TransferError, UnknownDeviceError
+from devicecore.frameworks import loaded
 from devicecore.kernels import Kernel
 from devicecore.kernels.exactness import PROMISES, Exactness, is_within
 from devicecore.migrate.processors import ToNumpy, processed
 from devicecore.migrate.random_numbers import drawn_on_host
 from devicecore.migrate.values import arrays_in, is_tensor
-from devicecore.optional import loaded
 from devicecore.scope import device_scope
 from devicecore.transfer import tensors_to_device
 

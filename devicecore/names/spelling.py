@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from devicecore.errors import InvalidDeviceNameError
 from devicecore.names.device_name import DeviceName
-from devicecore.names.framework_objects import name_of_object
 from devicecore.names.grammar import WORD
 from devicecore.names.types import known_type
 from devicecore.names.words import VENDOR_TYPES, near_types, why_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
 _ONE_DEVICE = re.compile(r"(?:.*/device:)?([A-Za-z][A-Za-z0-9_]*):")
@@ -55,7 +56,15 @@ def meant_by(given: object) -> str | DeviceName | None:
         return given
     if isinstance(given, int) and not isinstance(given, bool):
         return DeviceName(device_type="GPU", index=given)
-    return name_of_object(given)
+    return _reader()(given)
+
+
+@cache
+def _reader() -> Callable[[object], str | DeviceName | None]:
+    # Frameworks know names, which know them by this text alone.
+    read: Callable[[object], str | DeviceName | None]
+    read = import_module("devicecore.frameworks").name_of_device
+    return read
 
 
 def type_named(text: str, types: Iterable[str]) -> str:

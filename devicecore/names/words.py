@@ -113,39 +113,6 @@ _OF_NO_GPU = frozenset({"CPU", "COREML", "OPENVINO"})
 FRAMEWORKS: Final = frozenset(_FRAMEWORKS.values())
 """What a device can be live for."""
 
-_MODULES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "cupy": "cupy",
-        "jax": "jax",
-        "paddle": "paddle",
-        "paddlepaddle": "paddle",
-        "pytorch": "torch",
-        "tensorflow": "tensorflow",
-        "tf": "tensorflow",
-        "torch": "torch",
-    }
-)
-
-
-def checked_modules(words: Iterable[str]) -> frozenset[str]:
-    """Return the frameworks with a default device that *words* name in any case.
-
-    Examples:
-        >>> sorted(checked_modules(["PyTorch", "JAX", "tf"]))
-        ['jax', 'tensorflow', 'torch']
-
-    Raises:
-        ValueError: One names none; says which is near.
-    """
-    given = [str(word) for word in words]
-    if unknown := sorted({word for word in given if word.casefold() not in _MODULES}):
-        near = get_close_matches(unknown[0].casefold(), _MODULES, n=1)
-        hint = f"; did you mean {_MODULES[near[0]]!r}?" if near else ""
-        known = ", ".join(sorted(set(_MODULES.values())))
-        msg = f"no framework is called {', '.join(unknown)}; there are {known}{hint}"
-        raise ValueError(msg)
-    return frozenset(_MODULES[word.casefold()] for word in given)
-
 
 def canonical_framework(text: str) -> str:
     """Return the framework that *text* names in any case, or *text* where nobody knows it.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from attrs import frozen
 
-from devicecore.optional import class_in
+from devicecore.frameworks import class_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from devicecore.frameworks import loaded
 from devicecore.onnx.input_binding import feed
 from devicecore.onnx.output_arrays import result
-from devicecore.optional import loaded
 from devicecore.ort.io_binding import HOST, bound_run, new_binding, takes_host_memory
 
 if TYPE_CHECKING:

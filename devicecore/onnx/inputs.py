@@ -26,7 +26,6 @@ def check_inputs(
     `devicecore.onnx.strings` looks at texts, and ONNX Runtime at what is no tensor; both are left
     out.
 
-
     Args:
         model: The model, for the message.
         known: Its inputs, by name.

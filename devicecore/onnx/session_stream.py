@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from devicecore.optional import loaded
+from devicecore.frameworks import loaded
 from devicecore.ort.io_binding import memory_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -13,42 +12,24 @@ from attrs import frozen
 
 from devicecore.errors import DeviceCoreError, NotLiveError
 from devicecore.fork import rearm_after_fork
+from devicecore.frameworks import framework, loaded
+from devicecore.frameworks.base.lookup import frameworks_with_default
 from devicecore.ledger import default_ledger
 from devicecore.liveness.report import failure
-from devicecore.optional import loaded
 from devicecore.scope import scope_stack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from devicecore.device import Device
-    from devicecore.scope.adapter import Adapter
-
-# The adapters of each module.
-_ADAPTERS = {
-    "torch": ("torch_default:TorchDefault", "cuda_current:TorchCuda"),
-    "cupy": ("cuda_current:CupyCuda",),
-    "jax": ("jax_default:JaxDefault",),
-    "tensorflow": ("tensorflow_default:TensorFlowDefault",),
-    "paddle": ("paddle_default:PaddleDefault",),
-}
-
-# What each has, of all that it may be called: a program's own module may have the same name.
-_HAS = {
-    "torch": ("Tensor", "device", "_C._len_torch_function_stack"),
-    "cupy": ("cuda.runtime.getDevice", "cuda.runtime.setDevice"),
-    "jax": ("Array", "default_device", "local_devices", "config.update"),
-    "tensorflow": ("Tensor", "device", "inside_function", "config.list_logical_devices"),
-    "paddle": ("Tensor", "device.get_device", "device.set_device"),
-}
-
-FRAMEWORKS: frozenset[str] = frozenset(_ADAPTERS)
-"""The frameworks whose default device follows a scope, by the names of their modules."""
+    from devicecore.frameworks.base.adapter import Adapter
 
 
 class _Loaded:
     """The adapters of what is imported: a tuple that is replaced as a whole."""
 
     def __init__(self) -> None:
-        self.waiting: tuple[str, ...] = tuple(_ADAPTERS)
+        self.taken: frozenset[str] = frozenset()
         self.adapters: tuple[Adapter, ...] = ()
         self.counted: int = 0
         self._lock = threading.Lock()
@@ -58,18 +39,17 @@ class _Loaded:
         """Make the adapters of a module that is imported now."""
         module = sys.modules[name]
         with self._lock:
-            if name not in self.waiting:
+            if name in self.taken:
                 return
-            made: list[Adapter] = []
+            made: Sequence[Adapter] = ()
             try:
-                for text in _ADAPTERS[name] if _is_framework(name, module) else ():
-                    home, _, kind = text.partition(":")
-                    made.append(getattr(import_module(f"devicecore.scope.{home}"), kind)(module))
+                if _is_framework(name, module):
+                    made = framework(name).adapters(module)
             except Exception as error:  # noqa: BLE001 - a broken framework breaks no scope
                 msg = f"no device scope can set the default device of this {name}: {error!r}"
                 warnings.warn(msg, RuntimeWarning, stacklevel=4)
             self.adapters = (*self.adapters, *made)
-            self.waiting = tuple(each for each in self.waiting if each != name)
+            self.taken |= {name}
 
     def after_fork(self) -> None:
         """Take a lock of its own in a forked child."""
@@ -88,7 +68,7 @@ def adapters() -> tuple[Adapter, ...]:
     modules = sys.modules
     if len(modules) != _loaded.counted:
         counted = len(modules)
-        for name in _loaded.waiting:
+        for name in frameworks_with_default() - _loaded.taken:
             module = modules.get(name)  # None too where somebody has forbidden its import
             if module is None:
                 continue
@@ -102,10 +82,10 @@ def adapters() -> tuple[Adapter, ...]:
 
 def _is_framework(name: str, module: Any) -> bool:
     """Return whether a module is the framework, and not the program's own one of that name."""
-    if name in FRAMEWORKS - {"cupy"} and loaded(name) is None:
+    if loaded(name) is None:
         return False
     try:
-        for path in _HAS[name]:
+        for path in framework(name).uses:
             attrgetter(path)(module)
     except Exception:  # noqa: BLE001 - a program's own module, which makes its names when asked
         return False

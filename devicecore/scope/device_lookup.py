@@ -14,9 +14,9 @@ from devicecore.scope.parse_device import card_of, find, is_class, of_type
 from devicecore.scope.scope_stack import OUTSIDE
 
 if TYPE_CHECKING:
+    from devicecore.frameworks.base.adapter import Adapter
     from devicecore.names import DeviceName
     from devicecore.runtime import Runtime
-    from devicecore.scope.adapter import Adapter
     from devicecore.scope.scope_stack import Frame
 
 # What was found for a name, for every scope that is made anew. Emptied when it holds so many.

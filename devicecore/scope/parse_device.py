@@ -20,7 +20,7 @@ from devicecore.runtime import default_runtime
 from devicecore.scope.scope_stack import open_around
 
 if TYPE_CHECKING:
-    from devicecore.scope.adapter import Adapter
+    from devicecore.frameworks.base.adapter import Adapter
     from devicecore.scope.scope_stack import Frame
 
 _SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from devicecore.device import Device
 from devicecore.errors import DeviceError, ScopeError, UnknownDeviceError
+from devicecore.frameworks import checked_frameworks
 from devicecore.ledger import default_ledger
-from devicecore.names import checked_modules
 from devicecore.scope import scope_stack
 from devicecore.scope.adapters import Placement, adapters, apply, catch_up, placement
 from devicecore.scope.decorator import Decorator
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator, Iterable
     from types import TracebackType
 
+    from devicecore.frameworks.base.adapter import Adapter
     from devicecore.names import DeviceName
-    from devicecore.scope.adapter import Adapter
 
 
 class _Left:
@@ -311,7 +311,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
 def _names(frameworks: str | Iterable[str] | None) -> frozenset[str] | None:
     if frameworks is None:
         return None
-    return checked_modules([frameworks] if isinstance(frameworks, str) else frameworks)
+    return checked_frameworks([frameworks] if isinstance(frameworks, str) else frameworks)
 
 
 def _made(

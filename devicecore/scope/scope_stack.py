@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from devicecore.device import Device
-    from devicecore.scope.adapter import Adapter
+    from devicecore.frameworks.base.adapter import Adapter
 
 # What a frame holds instead of its thread when it is over, when it was open in the parent of this
 # process, or while the decorated coroutine or generator that entered it waits for its next step.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import DeviceCoreError, TransferError
-from devicecore.optional import class_in, require
+from devicecore.frameworks import Framework, framework_of_arrays
+from devicecore.optional import require
 from devicecore.transfer.move import tensors_to_device
 from devicecore.transfer.tensors import kind_name, tensor_of
 
@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from devicecore.names import DeviceName
 
 _PATH = "x"
-_MOST_BYTES = 2  # of an element that numpy has through ml_dtypes
-# What an `OrtValue` may hold and its own ``numpy()`` refuses.
-_ORT_LACKS = frozenset(
-    f"tensor({name})"
-    for name in ("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz")
-)
 
 
 def as_tensor(x: Any, device: str | DeviceName | Device | Any) -> Any:
@@ -76,77 +70,18 @@ def to_numpy(x: Any) -> Any:
     numpy = require("numpy", extra="torch")
     if isinstance(x, numpy.ndarray):
         return x
-    if isinstance(x, class_in("torch", "Tensor")):
-        return _array_of_tensor(x)
+    known = framework_of_arrays(type(x)) or Framework()
     try:
-        found = _array_of(numpy, x)
+        array = known.to_numpy(numpy, x)
+    except TransferError as error:
+        raise TransferError(_PATH, error.reason, error.fix) from error.__cause__
     except DeviceCoreError:
         raise
     except Exception as error:
         reason = f"numpy has nothing like this {kind_name(x)} ({error})"
         raise TransferError(_PATH, reason, "convert it to an array of numbers first") from error
-    if found.dtype == object:
+    if array.dtype == object:
         raise TransferError(
             _PATH, f"numpy has nothing like this {kind_name(x)}", "give it an array"
         )
-    return found
-
-
-def _array_of(numpy: Any, x: Any) -> Any:
-    if isinstance(x, class_in("cupy", "ndarray")):
-        return x.get()
-    if isinstance(x, class_in("paddle", "Tensor")):
-        return _array_of_paddle(numpy, x)
-    if isinstance(x, class_in("onnxruntime", "OrtValue")) and x.data_type() in _ORT_LACKS:
-        return _array_of_tensor(as_tensor(x, "cpu"))  # torch reads what ONNX Runtime cannot
-    if hasattr(x, "numpy"):  # TensorFlow, ONNX Runtime
-        return numpy.asarray(x.numpy())
-    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
-        return numpy.from_dlpack(x)
-    return numpy.asarray(x)
-
-
-def _array_of_paddle(numpy: Any, tensor: Any) -> Any:
-    """Return Paddle's array; of what numpy lacks Paddle gives the bits, as whole numbers."""
-    found = numpy.asarray(tensor.numpy())
-    name = str(tensor.dtype).rpartition(".")[2]
-    if name == "bfloat16" or name.startswith("float8"):
-        found = found.view(_extended_dtype(name))
-    return found
-
-
-def _array_of_tensor(tensor: Any) -> Any:
-    torch = sys.modules["torch"]
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        raise TransferError(_PATH, "it is no dense tensor", "call its to_dense() first")
-    if tensor.is_quantized:
-        raise TransferError(_PATH, "it is quantized", "call its dequantize() or int_repr() first")
-    if tensor.is_meta:
-        raise TransferError(_PATH, "it is on meta, where tensors have no values")
-    host = tensor.detach().cpu().resolve_conj().resolve_neg()
-    try:
-        return host.numpy()
-    except TypeError:  # an element type that numpy lacks
-        return _extended(host)
-
-
-def _extended(tensor: Any) -> Any:
-    """Return an array of an element type that numpy has only through ml_dtypes."""
-    torch = sys.modules["torch"]
-    dtype = _extended_dtype(str(tensor.dtype).removeprefix("torch."))
-    words = {1: torch.uint8, 2: torch.int16}[dtype.itemsize]
-    return tensor.view(words).numpy().view(dtype)
-
-
-def _extended_dtype(name: str) -> Any:
-    """Return the element type of ml_dtypes that has this name, and one or two bytes.
-
-    Raises:
-        MissingDependencyError: ml_dtypes is not installed.
-        TransferError: It has none.
-    """
-    found = getattr(require("ml_dtypes", extra="onnx"), name, None)
-    dtype = None if found is None else sys.modules["numpy"].dtype(found)
-    if dtype is None or dtype.itemsize > _MOST_BYTES:
-        raise TransferError(_PATH, f"numpy has no {name}", "call its float() first")
-    return dtype
+    return array

@@ -11,9 +11,9 @@ from collections import UserList
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from devicecore.optional import class_in
+from devicecore.frameworks import class_in, framework_of_arrays, known_frameworks
+from devicecore.frameworks.base.leaf import LeafKind
 from devicecore.transfer.containers import BUILTIN_RULES, Rule
-from devicecore.transfer.foreign_leaves import foreign_kind
 from devicecore.transfer.mappings import MappingRule
 from devicecore.transfer.models import model_rule
 from devicecore.transfer.objects import (
@@ -25,7 +25,6 @@ from devicecore.transfer.objects import (
 )
 from devicecore.transfer.other_leaves import Modules, NumpyArrays
 from devicecore.transfer.registrations import default_registrations, pytree_rule
-from devicecore.transfer.request import LeafKind
 from devicecore.transfer.to_method import ObjectsWithTo
 from devicecore.transfer.torch_leaves import TorchTensors
 
@@ -76,7 +75,7 @@ class Kinds:
             default_registrations().generation,
             len(nodes),
             len(entries),
-            *(name in sys.modules for name in _FRAMEWORKS),
+            *(name in sys.modules for name in known_frameworks()),
         )
         if state != self._state:
             self._found = weakref.WeakKeyDictionary()
@@ -113,7 +112,6 @@ def _taken_apart_or_moved(value: Any) -> Rule | LeafKind | None:
 
 _WITH_TO = ObjectsWithTo(_taken_apart_or_moved)
 _WITH_TO_AND_DEVICE = ObjectsWithTo(_taken_apart_or_moved, has_device=True)
-_FRAMEWORKS = ("torch", "numpy", "jax", "tensorflow", "paddle", "cupy", "onnxruntime")
 
 
 def _choose(kind: type) -> Kind:
@@ -139,7 +137,8 @@ def _leaf(kind: type) -> Kind:
         return NUMPY_ARRAYS
     if issubclass(kind, class_in("torch.nn", "Module")):
         return _MODULES
-    return foreign_kind(kind)
+    known = framework_of_arrays(kind)
+    return None if known is None else known.leaf
 
 
 def _special(kind: type) -> Kind:

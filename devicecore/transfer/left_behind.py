@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define
 
+from devicecore.frameworks import class_in
+from devicecore.frameworks.base.leaf import LeafKind
 from devicecore.ledger import default_ledger
-from devicecore.optional import class_in
 from devicecore.transfer.object_arrays import object_parts
-from devicecore.transfer.request import LeafKind
 from devicecore.transfer.tensors import kind_name
 
 if TYPE_CHECKING:

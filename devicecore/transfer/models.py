@@ -6,7 +6,7 @@ import copy
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from devicecore.optional import class_in
+from devicecore.frameworks import class_in
 from devicecore.transfer.attributes import attributes_of, set_attributes
 from devicecore.transfer.objects import ObjectRule
 

@@ -7,12 +7,13 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, get_args
 
 from devicecore.errors import DeviceCoreError, NotLiveError, TransferError, UnknownDeviceError
+from devicecore.frameworks.base.leaf import MoveFailedError
 from devicecore.optional import installed
 from devicecore.transfer.kinds import kind_of
 from devicecore.transfer.left_behind import record_left_behind
 from devicecore.transfer.pending_transfer import pending
 from devicecore.transfer.rebuild import rebuild
-from devicecore.transfer.request import Arrays, MoveFailedError, Request
+from devicecore.transfer.request import Arrays, Request
 from devicecore.transfer.scan import scan
 from devicecore.transfer.target import Target, target_of
 

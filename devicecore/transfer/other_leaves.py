@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import DeviceCoreError, TransferError
-from devicecore.transfer.request import LeafKind, MoveFailedError, OneByOne
+from devicecore.frameworks.base.leaf import LeafKind, MoveFailedError, OneByOne
 from devicecore.transfer.tensors import tensor_of
 from devicecore.transfer.torch_leaves import TorchTensors
 

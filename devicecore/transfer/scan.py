@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import TransferError
-from devicecore.optional import class_in
+from devicecore.frameworks import class_in
 from devicecore.transfer.containers import Rule
 from devicecore.transfer.kinds import (
     KNOWN,

@@ -9,8 +9,8 @@ from attrs import field, frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from devicecore.frameworks.base.leaf import LeafKind
     from devicecore.transfer.containers import Rule
-    from devicecore.transfer.request import LeafKind
 
 _LONGEST_PATH = 40  # in steps; of a longer one, the middle is left out
 

@@ -12,8 +12,8 @@ from devicecore.errors import (
     NotLiveError,
     UnknownDeviceError,
 )
+from devicecore.frameworks import loaded
 from devicecore.names import DeviceName
-from devicecore.optional import loaded
 from devicecore.runtime import default_runtime, host_cpu
 from devicecore.scope.adapters import adapters
 from devicecore.scope.device_lookup import look

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from devicecore.errors import TransferError
-from devicecore.optional import class_in, require
-from devicecore.transfer.dlpack import tensor_from_dlpack, tensor_from_numpy
+from devicecore.frameworks import Framework, class_in, framework_of_arrays
+from devicecore.optional import require
 
 
 def tensor_of(x: Any) -> Any:
@@ -35,21 +35,6 @@ def kind_name(x: Any) -> str:
 
 
 def _converted(torch: Any, x: Any) -> Any:
-    if isinstance(x, (class_in("numpy", "ndarray"), class_in("numpy", "generic"))):
-        return tensor_from_numpy(x)
-    if isinstance(x, class_in("tensorflow", "Tensor")):
-        return _from_tensorflow(x)
-    if isinstance(x, class_in("paddle", "Tensor")):
-        return tensor_from_dlpack(x.detach())
-    if hasattr(x, "__dlpack__"):
-        made = tensor_from_dlpack(x)
-        # To JAX its arrays never change, and torch could write into this one.
-        return made.clone() if isinstance(x, class_in("jax", "Array")) else made
-    return torch.as_tensor(x, device="cpu")
-
-
-def _from_tensorflow(x: Any) -> Any:
-    if x.device.endswith("CPU:0"):
-        return tensor_from_numpy(x.numpy()).clone()
-    capsule = sys.modules["tensorflow"].experimental.dlpack.to_dlpack(x)
-    return sys.modules["torch"].from_dlpack(capsule).clone()
+    if isinstance(x, class_in("numpy", "generic")):
+        x = sys.modules["numpy"].asarray(x)
+    return (framework_of_arrays(type(x)) or Framework()).to_torch(torch, x)

@@ -9,12 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.errors import TransferError
+from devicecore.frameworks.base.leaf import LeafKind, MoveFailedError, OneByOne
 from devicecore.transfer.attributes import attributes_of, set_attributes
 from devicecore.transfer.containers import BUILTIN_RULES, Rule
 from devicecore.transfer.objects import ObjectRule, SubclassRule
 from devicecore.transfer.other_leaves import Modules, NumpyArrays
 from devicecore.transfer.rebuild import rebuild
-from devicecore.transfer.request import LeafKind, MoveFailedError, OneByOne
 from devicecore.transfer.scan_result import Found
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from devicecore.optional import loaded
+from devicecore.frameworks import loaded
+from devicecore.frameworks.base.leaf import LeafKind, MoveFailedError
 from devicecore.transfer.memory import extents_of
 from devicecore.transfer.overlaps import move_overlapping
 from devicecore.transfer.packing import move_packed, move_simple
-from devicecore.transfer.request import LeafKind, MoveFailedError
 from devicecore.transfer.target import QUEUEING
 from devicecore.transfer.torch_copy import queueing_sources, torch_device_of
 

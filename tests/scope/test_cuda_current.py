@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from devicecore import Device
-from devicecore.scope.cuda_current import CupyCuda, TorchCuda
+from devicecore.frameworks.base.cuda_current import TorchCuda
+from devicecore.frameworks.cupy import CupyCuda
 from tests.scope.conftest import in_child
 
 

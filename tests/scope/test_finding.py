@@ -9,10 +9,10 @@ import pytest
 from devicecore import Device, DeviceName, Registrar, default_registry, device_scope
 from devicecore.device_mgr import LOCAL_TASK
 from devicecore.errors import DeviceGoneError, NotLiveError
+from devicecore.frameworks.base.adapter import Adapter
 from devicecore.liveness import Liveness
 from devicecore.runtime import default_manager
 from devicecore.scope import device_lookup
-from devicecore.scope.adapter import Adapter
 from devicecore.scope.device_lookup import is_still_true, look
 from devicecore.scope.scope_stack import OUTSIDE
 from devicecore.testing import FakeFactory

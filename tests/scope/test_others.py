@@ -159,7 +159,7 @@ def test_the_default_of_jax_that_is_set_inside_ends_with_the_scope(jax: Any) -> 
 
 @need("jax")
 def test_a_jax_that_keeps_its_default_elsewhere(jax: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from devicecore.scope.jax_default import JaxDefault
+    from devicecore.frameworks.jax import JaxDefault
 
     monkeypatch.delitem(sys.modules, "jax._src.config")
     adapter = JaxDefault(jax)
@@ -288,7 +288,7 @@ def test_paddle_is_found_to_have_one_device_for_all_threads(paddle: Any) -> None
 def test_a_paddle_that_refuses_a_device_is_not_taken_for_another_kind(
     paddle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from devicecore.scope.paddle_default import PaddleDefault
+    from devicecore.frameworks.paddle import PaddleDefault
 
     def refuse(place: str) -> None:
         raise OSError(place)
@@ -308,7 +308,7 @@ def test_a_paddle_that_keeps_a_device_for_each_thread(
     paddle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No Paddle does so yet: a stand-in does, that keeps its word in a ``threading.local``."""
-    from devicecore.scope.paddle_default import PaddleDefault
+    from devicecore.frameworks.paddle import PaddleDefault
 
     class Local(threading.local):
         place = "cpu"

@@ -11,11 +11,11 @@ import pytest
 
 from devicecore.device import Device
 from devicecore.errors import NotLiveError
+from devicecore.frameworks.jax import JaxDefault
+from devicecore.frameworks.paddle import PaddleDefault
 from devicecore.names import DeviceName
 from devicecore.runtime import host_cpu
 from devicecore.scope.adapters import placement
-from devicecore.scope.jax_default import JaxDefault
-from devicecore.scope.paddle_default import PaddleDefault
 
 if TYPE_CHECKING:
     from pathlib import Path

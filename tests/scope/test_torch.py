@@ -9,7 +9,7 @@ import pytest
 
 from devicecore import Device, device_scope
 from devicecore.errors import ScopeError
-from devicecore.scope.adapter import Adapter
+from devicecore.frameworks.base.adapter import Adapter
 from devicecore.scope.adapters import adapters, apply, placement
 from devicecore.scope.scope_stack import Saves, put_back
 

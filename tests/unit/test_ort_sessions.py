@@ -102,7 +102,7 @@ def test_where_the_runtime_does_not_tell_a_profile_does(
     plugin: SessionSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # As onnxruntime < 1.24 is; the profile and its numbers are real.
-    for module in ("creation", "session"):
+    for module in ("session_creation", "session"):
         monkeypatch.setattr(f"devicecore.ort.{module}.can_record", lambda _: False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     opened = open_session(mixed_model(), plugin)

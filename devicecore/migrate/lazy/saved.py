@@ -8,8 +8,8 @@ from operator import is_
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from devicecore.frameworks import loaded
 from devicecore.migrate.values import Contents
-from devicecore.optional import loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

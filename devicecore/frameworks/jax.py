@@ -1,4 +1,4 @@
-"""JAX: the default device of this thread."""
+"""JAX: its arrays, its devices, and the default device of a thread."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
-from devicecore.scope.adapter import Adapter, Context
+from devicecore.frameworks.base.adapter import Adapter, Context
+from devicecore.frameworks.base.framework import Framework
+from devicecore.frameworks.base.leaf import LeafKind, MoveFailedError, absent, place_of
+from devicecore.names import DeviceName
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from devicecore.device import Device
-    from devicecore.names import DeviceName
+    from devicecore.transfer.request import Request
+    from devicecore.transfer.target import Target
 
 
 class JaxDefault(Adapter):
@@ -111,3 +116,69 @@ class JaxDefault(Adapter):
     def join(self, upper: Any, lower: Any) -> Any:
         """Return the contexts of both, and the older default."""
         return (lower[0], upper[1] + lower[1], lower[2])
+
+
+class JaxArrays(LeafKind):
+    """Arrays of JAX; all of them go in one call."""
+
+    def is_elsewhere(self, value: Any, request: Request) -> bool:
+        """Return whether it lies elsewhere; what is being traced lies nowhere."""
+        if isinstance(value, sys.modules["jax"].core.Tracer):
+            return False
+        device = self._device(request.target)
+        return device is None or value.devices() != {device}
+
+    def move(self, values: Sequence[Any], request: Request) -> list[Any]:
+        """Return the arrays on the target."""
+        device = self._device(request.target)
+        if device is None:
+            raise MoveFailedError(0, absent("JAX", request.target))
+        try:
+            moved: list[Any] = sys.modules["jax"].device_put(list(values), device)
+            if not request.non_blocking or (request.target.is_host and request.wait):
+                sys.modules["jax"].block_until_ready(moved)
+        except Exception as error:
+            raise MoveFailedError(0, error) from error
+        return moved
+
+    def _device(self, target: Target) -> Any:
+        kind, index = place_of(target)
+        try:
+            devices = sys.modules["jax"].local_devices(backend="gpu" if kind == "cuda" else kind)
+        except RuntimeError:  # it knows no such backend
+            return None
+        return devices[index] if index < len(devices) else None
+
+
+class Jax(Framework):
+    """JAX."""
+
+    module = "jax"
+    marker = "jax._src"
+    array = "Array"
+    uses = ("Array", "default_device", "local_devices", "config.update")
+    leaf = JaxArrays()
+
+    def adapters(self, module: ModuleType) -> Sequence[Adapter]:
+        """Return what sets the default device of a thread."""
+        return (JaxDefault(module),)
+
+    def name_of_device(self, device: Any, kind: str) -> DeviceName | None:
+        """Return the name of a ``jax.Device``, which may be in another process."""
+        del kind
+        if not hasattr(device, "platform"):
+            return None
+        version = str(getattr(device.client, "platform_version", ""))
+        gpu = "ROCM" if "rocm" in version.lower() else "CUDA"
+        device_type = gpu if device.platform in {"gpu", "cuda", "rocm"} else device.platform
+        if device.process_index != device.client.process_index():
+            return DeviceName("worker", 0, device.process_index, device_type, device.id)
+        index = device.client.local_devices().index(device)
+        return DeviceName(device_type=device_type, index=index)
+
+    def to_torch(self, torch: Any, array: Any) -> Any:
+        """Return a copy: to JAX its arrays never change, and torch could write into this one."""
+        return super().to_torch(torch, array).clone()
+
+
+FRAMEWORK = Jax()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from devicecore.scope.adapter import Adapter
+from devicecore.frameworks.base.adapter import Adapter
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -27,7 +27,7 @@ class TorchCuda(Adapter):
 
     def place_of(self, device: Device) -> Any:
         """Return the ordinal of a CUDA device, and nothing for any other."""
-        ordinal = _ordinal(device)
+        ordinal = cuda_ordinal(device)
         return ordinal if ordinal is not None and self._cuda.is_available() else None
 
     def save(self, place: int) -> Any:
@@ -61,52 +61,7 @@ class TorchCuda(Adapter):
         return int(self._cuda.current_device())
 
 
-class CupyCuda(TorchCuda):
-    """The same through CuPy, which follows the runtime's current device whoever sets it."""
-
-    title: ClassVar[str] = "CuPy"
-    frameworks: ClassVar[frozenset[str]] = frozenset({"cupy"})
-
-    def __init__(self, cupy: Any) -> None:
-        super().__init__(cupy)
-        self._cuda = _Runtime(cupy.cuda.runtime)
-
-    def place_of(self, device: Device) -> Any:
-        """Return the ordinal of a CUDA device, and nothing for any other.
-
-        Raises:
-            NotLiveError: It is one, but there is no driver or no card.
-        """
-        place = super().place_of(device)
-        if place is None and _ordinal(device) is not None:
-            raise self.refusal(device, "CuPy finds no driver, or no card")
-        return place
-
-
-class _Runtime:
-    """CuPy's bare runtime by the names that torch uses."""
-
-    def __init__(self, runtime: Any) -> None:
-        self.current_device = runtime.getDevice
-        self.set_device = runtime.setDevice
-        self._count = runtime.getDeviceCount
-        self._is_available = False
-
-    def is_available(self) -> bool:
-        """Return whether there is a card; CuPy raises where there is no driver."""
-        if not self._is_available:
-            try:
-                self._is_available = bool(self._count())
-            except Exception:  # noqa: BLE001 - CuPy's own error of the runtime
-                return False
-        return self._is_available
-
-    def is_initialized(self) -> bool:
-        """Return whether there is a current device: to ask for it opens nothing."""
-        return self.is_available()
-
-
-def _ordinal(device: Device) -> int | None:
+def cuda_ordinal(device: Device) -> int | None:
     """Return CUDA's number of the card in whose memory *device* computes; also of a ROCm card."""
     memory = device.memory_device
     kind, _, index = (memory.torch_device or "").partition(":")

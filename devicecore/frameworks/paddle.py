@@ -1,21 +1,28 @@
-"""Paddle: the device of the whole process, since Paddle has no other."""
+"""Paddle: its tensors, its places, and the device of the whole process, since it has no other."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from devicecore.errors import ScopeError
+from devicecore.errors import InvalidDeviceNameError, ScopeError
 from devicecore.fork import rearm_after_fork
-from devicecore.scope.adapter import Adapter
+from devicecore.frameworks.base.adapter import Adapter
+from devicecore.frameworks.base.dlpack import extended_dtype
+from devicecore.frameworks.base.framework import Framework
+from devicecore.frameworks.base.leaf import OneByOne, absent, place_of
+from devicecore.names import DeviceName
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from devicecore.device import Device
-    from devicecore.names import DeviceName
+    from devicecore.transfer.request import Request
+    from devicecore.transfer.target import Target
 
 _TYPES = {"CUDA": "gpu", "ROCM": "gpu"}
 
@@ -164,3 +171,86 @@ class PaddleDefault(Adapter):
         mine = get_ident()
         for entry in [each for each in self._entries if each.thread != mine]:
             self.leave(entry)
+
+
+class PaddleTensors(OneByOne):
+    """Tensors of Paddle."""
+
+    def is_elsewhere(self, value: Any, request: Request) -> bool:
+        """Return whether it lies elsewhere."""
+        return self._word_of(value.place).casefold() != self._word(request.target)
+
+    def move_one(self, value: Any, request: Request) -> Any:
+        """Return a copy there."""
+        word = self._word(request.target)
+        if word != "cpu":
+            kind, _, index = word.partition(":")
+            word = f"{self._spelled(kind, request.target)}:{index}"
+        return value.to(word, blocking=not request.non_blocking or request.target.is_host)
+
+    def _spelled(self, kind: str, target: Target) -> str:
+        """Return Paddle's name of a type, which counts case."""
+        device = sys.modules["paddle"].device
+        known = ["gpu"] if device.is_compiled_with_cuda() else []
+        known += device.get_all_custom_device_type() or ()
+        for each in known:
+            if each.casefold() == kind:
+                return str(each)
+        raise absent("Paddle", target)
+
+    def _word_of(self, place: Any) -> str:
+        if place.is_cpu_place():
+            return "cpu"
+        if place.is_gpu_place():
+            return f"gpu:{place.gpu_device_id()}"
+        if place.is_custom_place():
+            return f"{place.custom_device_type()}:{place.custom_device_id()}"
+        return str(place)
+
+    def _word(self, target: Target) -> str:
+        kind, index = place_of(target)
+        if kind == "cpu":
+            return "cpu"
+        return f"{'gpu' if kind == 'cuda' else kind}:{index}"
+
+
+class Paddle(Framework):
+    """PaddlePaddle."""
+
+    module = "paddle"
+    words = ("paddlepaddle",)
+    marker = "paddle.framework"
+    array = "Tensor"
+    uses = ("Tensor", "device.get_device", "device.set_device")
+    leaf = PaddleTensors()
+
+    def adapters(self, module: ModuleType) -> Sequence[Adapter]:
+        """Return what sets the device of the process."""
+        return (PaddleDefault(module),)
+
+    def name_of_device(self, device: Any, kind: str) -> str | DeviceName | None:
+        """Return the name of a place, which prints as ``Place(gpu:0)``."""
+        if not kind.endswith("Place"):
+            return None
+        text = str(device)
+        word, _, index = text.removeprefix("Place(").removesuffix(")").partition(":")
+        if word in {"gpu_pinned", "cpu"}:
+            return DeviceName(device_type="CPU")
+        if not index.isdecimal():
+            raise InvalidDeviceNameError(text, 0, "it is the place of no device")
+        return f"{'CUDA' if word == 'gpu' else word}:{index}"
+
+    def to_torch(self, torch: Any, array: Any) -> Any:
+        """Return a tensor that shares the memory."""
+        return super().to_torch(torch, array.detach())
+
+    def to_numpy(self, numpy: Any, array: Any) -> Any:
+        """Return the array; of what numpy lacks Paddle gives the bits, as whole numbers."""
+        converted = numpy.asarray(array.numpy())
+        name = str(array.dtype).rpartition(".")[2]
+        if name == "bfloat16" or name.startswith("float8"):
+            converted = converted.view(extended_dtype(name))
+        return converted
+
+
+FRAMEWORK = Paddle()

@@ -1,16 +1,22 @@
-"""torch: the device that its factories use, through one built-in DeviceContext for each thread."""
+"""torch: its devices, and the device that its factories use: one DeviceContext for each thread."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from devicecore.errors import TransferError
+from devicecore.frameworks.base.adapter import Adapter
+from devicecore.frameworks.base.cuda_current import TorchCuda
+from devicecore.frameworks.base.dlpack import extended_dtype
+from devicecore.frameworks.base.framework import Framework
 from devicecore.ledger import default_ledger
 from devicecore.names import DEVICE_TYPES
-from devicecore.scope.adapter import Adapter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from devicecore.device import Device
@@ -228,3 +234,47 @@ def _local_calls(torch: Any, device: Device) -> Any:
             return func(*args, **(kwargs or {}))
 
     return LocalCalls()
+
+
+class Torch(Framework):
+    """PyTorch; `devicecore.transfer` has its own ways to move its tensors."""
+
+    module = "torch"
+    words = ("pytorch",)
+    marker = "torch._C"
+    array = "Tensor"
+    uses = ("Tensor", "device", "_C._len_torch_function_stack")
+
+    def adapters(self, module: ModuleType) -> Sequence[Adapter]:
+        """Return what sets the device of factories, and CUDA's current device."""
+        return (TorchDefault(module), TorchCuda(module))
+
+    def name_of_device(self, device: Any, kind: str) -> str | None:
+        """Return the text of a ``torch.device``."""
+        return str(device) if kind == "device" else None
+
+    def to_torch(self, torch: Any, array: Any) -> Any:
+        """Return the tensor itself."""
+        del torch
+        return array
+
+    def to_numpy(self, numpy: Any, array: Any) -> Any:
+        """Return the values of a tensor; they share its memory where it is on the host."""
+        del numpy
+        torch = sys.modules["torch"]
+        if array.layout is not torch.strided or array.is_nested:
+            raise TransferError("", "it is no dense tensor", "call its to_dense() first")
+        if array.is_quantized:
+            raise TransferError("", "it is quantized", "call its dequantize() or int_repr() first")
+        if array.is_meta:
+            raise TransferError("", "it is on meta, where tensors have no values")
+        host = array.detach().cpu().resolve_conj().resolve_neg()
+        try:
+            return host.numpy()
+        except TypeError:  # an element type that numpy has only through ml_dtypes
+            dtype = extended_dtype(str(host.dtype).removeprefix("torch."))
+            words = {1: torch.uint8, 2: torch.int16}[dtype.itemsize]
+            return host.view(words).numpy().view(dtype)
+
+
+FRAMEWORK = Torch()

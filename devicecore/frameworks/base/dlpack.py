@@ -1,4 +1,4 @@
-"""What torch must not be given through DLPack, and what is done instead.
+"""Arrays of other libraries as tensors of torch, and element types that NumPy lacks.
 
 torch 2.13 ends the process where a stride is negative, and writes into arrays that are read-only.
 """
@@ -9,11 +9,13 @@ import sys
 from typing import Any
 
 from devicecore.errors import TransferError
-from devicecore.optional import class_in
+from devicecore.frameworks.base.lookup import class_in
+from devicecore.optional import require
 
 _HOST = 1  # DLPack's number of the host's memory
 # Element types of ml_dtypes that torch has too, by the size in which their bits are handed over.
 _AS_WORDS = {1: "uint8", 2: "int16"}
+_MOST_BYTES = 2  # of an element that numpy has through ml_dtypes
 _NUMBERS = frozenset("?bBhHiIlLqQefdFD")  # numpy's letters of the types that torch has
 
 
@@ -86,3 +88,17 @@ def _as_numpy(value: Any) -> Any:
     except (BufferError, RuntimeError, TypeError, NotImplementedError):
         return None
     return array
+
+
+def extended_dtype(name: str) -> Any:
+    """Return the element type of ml_dtypes that has this name, and one or two bytes.
+
+    Raises:
+        MissingDependencyError: ml_dtypes is not installed.
+        TransferError: It has none.
+    """
+    known = getattr(require("ml_dtypes", extra="onnx"), name, None)
+    dtype = None if known is None else sys.modules["numpy"].dtype(known)
+    if dtype is None or dtype.itemsize > _MOST_BYTES:
+        raise TransferError("", f"numpy has no {name}", "call its float() first")
+    return dtype

@@ -1,18 +1,25 @@
-"""TensorFlow: the device of this thread's eager operations."""
+"""TensorFlow: its tensors, its devices, and the device of a thread's eager operations."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.errors import ScopeError
-from devicecore.scope.adapter import Adapter, Context
+from devicecore.frameworks.base.adapter import Adapter, Context
+from devicecore.frameworks.base.dlpack import tensor_from_numpy
+from devicecore.frameworks.base.framework import Framework
+from devicecore.frameworks.base.leaf import OneByOne, absent, place_of
+from devicecore.names import DeviceName
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from devicecore.device import Device
-    from devicecore.names import DeviceName
+    from devicecore.transfer.request import Request
+    from devicecore.transfer.target import Target
 
 _TYPES = {"CUDA": "GPU", "ROCM": "GPU"}
 
@@ -81,3 +88,62 @@ class TensorFlowDefault(Adapter):
 def _place(name: DeviceName) -> str:
     device_type = (name.device_type or "").upper()
     return f"/device:{_TYPES.get(device_type, device_type)}:{name.index or 0}"
+
+
+class TensorFlowTensors(OneByOne):
+    """Eager tensors of TensorFlow; symbolic ones lie nowhere."""
+
+    def is_elsewhere(self, value: Any, request: Request) -> bool:
+        """Return whether it lies elsewhere."""
+        device = getattr(value, "device", "")
+        return bool(device) and device.rpartition("/device:")[2] != self._word(request.target)
+
+    def move_one(self, value: Any, request: Request) -> Any:
+        """Return a copy there."""
+        tensorflow = sys.modules["tensorflow"]
+        word = self._word(request.target)
+        # TensorFlow itself would compute on the CPU and say nothing.
+        if all(
+            not each.name.endswith(f"device:{word}")
+            for each in tensorflow.config.list_logical_devices()
+        ):
+            raise absent("TensorFlow", request.target)
+        with tensorflow.device(f"/device:{word}"):
+            return tensorflow.identity(value)
+
+    def _word(self, target: Target) -> str:
+        kind, index = place_of(target)
+        return f"{'GPU' if kind == 'cuda' else kind.upper()}:{index}"
+
+
+class TensorFlow(Framework):
+    """TensorFlow."""
+
+    module = "tensorflow"
+    words = ("tf",)
+    marker = "tensorflow.python"
+    array = "Tensor"
+    uses = ("Tensor", "device", "inside_function", "config.list_logical_devices")
+    leaf = TensorFlowTensors()
+
+    def adapters(self, module: ModuleType) -> Sequence[Adapter]:
+        """Return what sets the device of eager operations."""
+        return (TensorFlowDefault(module),)
+
+    def name_of_device(self, device: Any, kind: str) -> str | DeviceName | None:
+        """Return the name of a ``DeviceSpec``, a ``LogicalDevice`` or a ``PhysicalDevice``."""
+        if kind.startswith("DeviceSpec"):
+            return DeviceName.parse(device.to_string(), dialect="tf-python")
+        if kind in {"LogicalDevice", "PhysicalDevice"}:
+            return str(device.name).replace("/physical_device:", "/device:")
+        return None
+
+    def to_torch(self, torch: Any, array: Any) -> Any:
+        """Return a copy: to TensorFlow its tensors never change."""
+        if array.device.endswith("CPU:0"):
+            return tensor_from_numpy(array.numpy()).clone()
+        capsule = sys.modules["tensorflow"].experimental.dlpack.to_dlpack(array)
+        return torch.from_dlpack(capsule).clone()
+
+
+FRAMEWORK = TensorFlow()

@@ -1,0 +1,1 @@
+"""What the frameworks have in common: what each can do, and how one of them is found."""
