@@ -41,7 +41,7 @@ def explain(registry: FactoryRegistry, what: str | None, *, deep: bool) -> list[
     if what is not None and not registrations:
         raise type_lookup.unknown(registry, what)
     if deep:
-        _examine_in_waves(registry, registrations)
+        _probe_in_waves(registry, registrations)
     served: set[str] = set()
     candidates = []
     for registration in registrations:
@@ -64,16 +64,16 @@ def explain(registry: FactoryRegistry, what: str | None, *, deep: bool) -> list[
     return candidates
 
 
-def _examine_in_waves(registry: FactoryRegistry, registrations: Sequence[Registration]) -> None:
+def _probe_in_waves(registry: FactoryRegistry, registrations: Sequence[Registration]) -> None:
     """Probe first those that wait for nothing, then those whose class turned out to be live."""
-    registry.examine([entry for entry in registrations if entry.after_class is None])
+    registry.probe([entry for entry in registrations if entry.after_class is None])
     classes = {
         device.device_class
         for entry in registry.factories()
         if (liveness := registry.liveness_of(entry, deep=False)).is_live
         for device in liveness.devices
     }
-    registry.examine([entry for entry in registrations if entry.after_class in classes])
+    registry.probe([entry for entry in registrations if entry.after_class in classes])
 
 
 def _ties(

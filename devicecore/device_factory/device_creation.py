@@ -14,7 +14,7 @@ from devicecore.device_factory.type_lookup import registered_type, unknown
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.kernels import Kernel
 from devicecore.liveness import Liveness, seen_by
-from devicecore.liveness.report import broken, failure, pass_on_interrupt
+from devicecore.liveness.probe_result import broken, failure, pass_on_interrupt
 from devicecore.names import FRAMEWORKS, spelled
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def add_devices(
         for registration in registry.factories()
         if not registration.only_named or _names(filters, registration.device_type)
     ]
-    registry.examine([each for each in wanted if each.after_class is None], options.frameworks)
+    registry.probe([each for each in wanted if each.after_class is None], options.frameworks)
     devices: dict[str, list[Device]] = {}
     for registration in wanted:
         if registration.after_class is None and registration.device_type not in devices:

@@ -11,13 +11,13 @@ from attrs import evolve
 from devicecore import config
 from devicecore.fork import rearm_after_fork
 from devicecore.liveness import Liveness
-from devicecore.liveness.report import (
+from devicecore.liveness.probe_result import (
+    ProbeResult,
     ProbesStoppedError,
-    Report,
-    ask,
     failure,
     pass_on_interrupt,
-    read_report,
+    probe,
+    read_probe_result,
 )
 from devicecore.liveness.target import resolve
 from devicecore.locks import PatientLock
@@ -47,7 +47,7 @@ _LEAST_AT_ONCE = 4
 _LOCK_TIMEOUT_S = 120.0
 _SLICE_S = 0.2
 
-_UNTRIED = Report(Liveness("untried", reason="nothing was run yet"))
+_UNTRIED = ProbeResult(Liveness("untried", reason="nothing was run yet"))
 
 
 def load(registration: Registration) -> DeviceFactory:
@@ -59,7 +59,7 @@ def load(registration: Registration) -> DeviceFactory:
     return made
 
 
-class Examiner:
+class Prober:
     """Finds out whether registered factories are live, as cheaply as can be.
 
     Args:
@@ -78,14 +78,14 @@ class Examiner:
             self._cache = EvidenceCache()
         return self._cache
 
-    def examine(
+    def probe(
         self,
         registration: Registration,
         framework: str | None,
         build: Callable[[], DeviceFactory],
         *,
         deep: bool,
-    ) -> Report:
+    ) -> ProbeResult:
         """Return what is known of a factory; with *deep*, probe it if need be.
 
         Args:
@@ -96,7 +96,7 @@ class Examiner:
             deep: Whether a probe may be started.
         """
         if mismatch := _mismatch(registration):
-            return Report(mismatch)
+            return ProbeResult(mismatch)
         target = registration.target
         if not registration.trusted and target is not None:
             return self._from_child(registration, target, framework, deep=deep) or _UNTRIED
@@ -104,7 +104,7 @@ class Examiner:
             return self._of_built(build(), registration, framework, build, deep=deep)
         except BaseException as error:  # noqa: BLE001 - it may even try to exit
             pass_on_interrupt(error)
-            return Report(failure(error))
+            return ProbeResult(failure(error))
 
     def _of_built(
         self,
@@ -114,14 +114,14 @@ class Examiner:
         build: Callable[[], DeviceFactory],
         *,
         deep: bool,
-    ) -> Report:
+    ) -> ProbeResult:
         """Return what is known of a factory that was built in this process."""
         target = registration.target
-        shallow = ask(factory, framework, deep=False) if registration.trusted else _UNTRIED
+        shallow = probe(factory, framework, deep=False) if registration.trusted else _UNTRIED
         if _is_settled(shallow.liveness, framework):
             return shallow
         if target is None or factory.runs_here(framework):
-            found = _asked_here(build, framework, factory.probe_timeout_s) if deep else None
+            found = _probed_here(build, framework, factory.probe_timeout_s) if deep else None
         else:
             found = self._from_child(registration, target, framework, deep=deep)
             if found is not None and deep and framework is None and _came_to_nothing(found):
@@ -133,7 +133,7 @@ class Examiner:
         for framework in (None, *_FRAMEWORKS):
             self.cache.drop(_key(registration, framework))
 
-    def contradict(self, registration: Registration, report: Report) -> None:
+    def contradict(self, registration: Registration, report: ProbeResult) -> None:
         """Put what a real use has shown in place of the evidence, for the next process."""
         for framework in (None, *_FRAMEWORKS):
             key = _key(registration, framework)
@@ -147,7 +147,7 @@ class Examiner:
         framework: str | None,
         *,
         deep: bool,
-    ) -> Report | None:
+    ) -> ProbeResult | None:
         """Return the evidence from before or, with *deep*, from a child; None if there is none."""
         found = self._kept(registration, framework)
         if found is None and deep:
@@ -155,11 +155,11 @@ class Examiner:
                 # Another process may just have found out.
                 found = self._kept(registration, framework)
                 if found is None:
-                    found = _on_top_of(_UNTRIED, _asked_in_child(target, framework))
+                    found = _on_top_of(_UNTRIED, _probed_in_child(target, framework))
                     self._keep(registration, framework, found)
         return found
 
-    def _keep(self, registration: Registration, framework: str | None, report: Report) -> None:
+    def _keep(self, registration: Registration, framework: str | None, report: ProbeResult) -> None:
         """Keep a report for the next process; a time-out says nothing of the next time."""
         answers = (report.liveness, *report.liveness.frameworks.values())
         if all(answer.state != "timed_out" for answer in answers):
@@ -170,8 +170,8 @@ class Examiner:
         registration: Registration,
         target: str,
         frameworks: Iterable[str],
-        together: Report,
-    ) -> Report:
+        together: ProbeResult,
+    ) -> ProbeResult:
         """Ask each framework in a child of its own, since one took the others along."""
         answers: dict[str, Liveness] = {}
         for name in frameworks:
@@ -183,38 +183,38 @@ class Examiner:
         self._keep(registration, None, report)
         return report
 
-    def _kept(self, registration: Registration, framework: str | None) -> Report | None:
+    def _kept(self, registration: Registration, framework: str | None) -> ProbeResult | None:
         """Return the evidence about a framework, which a probe of all may have told as well."""
         for asked in dict.fromkeys((framework, None)):
             kept = self.cache.get(_key(registration, asked))
             if kept is None:
                 continue
-            report = read_report(kept)  # None where another version has written it
+            report = read_probe_result(kept)  # None where another version has written it
             if report and (asked == framework or framework in report.liveness.frameworks):
                 return report
         return None
 
 
-def _came_to_nothing(report: Report) -> bool:
+def _came_to_nothing(report: ProbeResult) -> bool:
     """Return whether the probe itself ended before it could tell the frameworks apart."""
     return report.liveness.state in ("broken", "timed_out") and not report.liveness.frameworks
 
 
-def _asked_here(
+def _probed_here(
     build: Callable[[], DeviceFactory], framework: str | None, stated_s: object
-) -> Report:
-    from devicecore.liveness.isolation import ask_in_thread  # late: it imports subprocess
+) -> ProbeResult:
+    from devicecore.liveness.isolation import probe_in_thread  # late: it imports subprocess
     from devicecore.liveness.probe_process import checked_timeout
 
     fixed_s = config.load().probe_timeout_s
-    return ask_in_thread(build, framework, fixed_s or checked_timeout(stated_s) or _TIMEOUT_S)
+    return probe_in_thread(build, framework, fixed_s or checked_timeout(stated_s) or _TIMEOUT_S)
 
 
-def _asked_in_child(target: str, framework: str | None) -> Report:
-    from devicecore.liveness.isolation import ask_in_child  # late: it imports subprocess
+def _probed_in_child(target: str, framework: str | None) -> ProbeResult:
+    from devicecore.liveness.isolation import probe_in_child  # late: it imports subprocess
 
     fixed_s = config.load().probe_timeout_s
-    return ask_in_child(target, framework, fixed_s or _TIMEOUT_S, own_timeout=fixed_s is None)
+    return probe_in_child(target, framework, fixed_s or _TIMEOUT_S, own_timeout=fixed_s is None)
 
 
 def _key(registration: Registration, framework: str | None) -> str:
@@ -251,7 +251,7 @@ def _is_settled(shallow: Liveness, framework: str | None) -> bool:
     return all(liveness.state != "untried" for liveness in asked)
 
 
-def _on_top_of(shallow: Report, deep: Report) -> Report:
+def _on_top_of(shallow: ProbeResult, deep: ProbeResult) -> ProbeResult:
     """Return the deep report, calling nothing live that did not compute something.
 
     What lives without any framework, as the host does, still lives if a framework's probe fails.
@@ -331,8 +331,10 @@ def _acquired(file: Path, interrupts: int) -> FileLock | None:
     return None
 
 
-def at_once(ask_one: Callable[..., object], questions: Sequence[tuple[Any, ...]]) -> None:
-    """Call *ask_one* with each of *questions*, many at once; Ctrl-C ends all that they wait for.
+def run_concurrently(
+    probe_one: Callable[..., object], questions: Sequence[tuple[Any, ...]]
+) -> None:
+    """Call *probe_one* with each of *questions*, many at once; Ctrl-C ends all that they wait for.
 
     Not all at once: each may start a process that imports a large framework. One that hangs keeps
     the others waiting for its place until its time is over, and only if as many others hang.
@@ -344,9 +346,9 @@ def at_once(ask_one: Callable[..., object], questions: Sequence[tuple[Any, ...]]
 
     from devicecore.device.pool import wait_until_done
 
-    with ThreadPoolExecutor(min(len(questions), most), "devicecore-examine") as threads:
+    with ThreadPoolExecutor(min(len(questions), most), "devicecore-probe") as threads:
         try:
-            asked = [threads.submit(ask_one, *question) for question in questions]
+            asked = [threads.submit(probe_one, *question) for question in questions]
             wait_until_done(asked)
             for one in asked:
                 one.result()

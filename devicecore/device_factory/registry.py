@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from devicecore.debug_log import debug
 from devicecore.device_factory import candidates, device_creation, preference, type_lookup
 from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
-from devicecore.device_factory.prober import Examiner, at_once, load
+from devicecore.device_factory.probe_results import ProbeResults
+from devicecore.device_factory.prober import Prober, load, run_concurrently
 from devicecore.device_factory.registration import (
     UNREGISTERED_PRIORITY,
     Registration,
     default_priority,
 )
-from devicecore.device_factory.reports import Reports
 from devicecore.errors import NotLiveError, RegistrationError
 from devicecore.fork import rearm_after_fork
 from devicecore.ledger import default_ledger
 from devicecore.liveness import Liveness
-from devicecore.liveness.report import Report, failure, pass_on_interrupt
+from devicecore.liveness.probe_result import ProbeResult, failure, pass_on_interrupt
 from devicecore.names import meant_framework
 
 if TYPE_CHECKING:
@@ -38,15 +38,15 @@ class FactoryRegistry:
 
     Args:
         source: ``"module:function"`` that returns further registrations when first needed.
-        examiner: How liveness is found out; None for the usual way.
+        prober: How liveness is found out; None for the usual way.
     """
 
-    def __init__(self, source: str | None = None, *, examiner: Examiner | None = None) -> None:
+    def __init__(self, source: str | None = None, *, prober: Prober | None = None) -> None:
         self._source = source
-        self._examiner = examiner or Examiner()
+        self._prober = prober or Prober()
         self._registrations: dict[tuple[str, str, str], Registration] = {}
         self._factories: dict[Registration, DeviceFactory] = {}
-        self._reports = Reports()
+        self._results = ProbeResults()
         # The live pick for each type and framework; read without the lock.
         self._picks: dict[tuple[str, str | None], DeviceFactory] = {}
         self._lock = threading.RLock()
@@ -148,7 +148,7 @@ class FactoryRegistry:
                 if wanted is None or registration.device_type in wanted
             ]
         # Plug-ins that only a child can ask for their priority are asked all at once.
-        self.examine([each for each in found if each.priority is None])
+        self.probe([each for each in found if each.priority is None])
         wish = preference.wishes(self)
         priority = self.priority_of
         return tuple(sorted(found, key=lambda e: (wish(e), -priority(e), e.identity)))
@@ -239,22 +239,20 @@ class FactoryRegistry:
         """
         return candidates.explain(self, what, deep=deep)
 
-    def examine(
-        self, registrations: Sequence[Registration], frameworks: Sequence[str] = ()
-    ) -> None:
+    def probe(self, registrations: Sequence[Registration], frameworks: Sequence[str] = ()) -> None:
         """Probe *registrations* all at once, for *frameworks* or as such, if not done before."""
         questions = [
             (registration, framework)
             for registration in registrations
             for framework in (frameworks or (None,))
         ]
-        at_once(self.liveness_of, questions)
+        run_concurrently(self.liveness_of, questions)
 
     def refresh(self) -> None:
         """Forget all evidence, so that the next question probes anew."""
-        self._reports.forget()
+        self._results.forget()
         self._picks = {}
-        self._examiner.cache.forget()
+        self._prober.cache.forget()
 
     def doubt(self, registration: Registration, error: NotLiveError) -> None:
         """Forget the evidence about one factory, since a device of it says that it is not live.
@@ -262,9 +260,9 @@ class FactoryRegistry:
         The next question probes it anew; the ledger gets an entry. A model that the device cannot
         run may be all that is wrong, so the factory is not called broken for it.
         """
-        self._reports.forget(registration)
+        self._results.forget(registration)
         self._picks = {}
-        self._examiner.forget(registration)
+        self._prober.forget(registration)
         default_ledger().record(
             f"use {registration.origin}", registration.device_type, "a new probe", str(error)
         )
@@ -274,10 +272,10 @@ class FactoryRegistry:
 
         Devices that were made before stay as they are; the ledger gets an entry.
         """
-        report = Report(liveness, self.priority_of(registration))
-        self._reports.replace(registration, report)
+        report = ProbeResult(liveness, self.priority_of(registration))
+        self._results.replace(registration, report)
         self._picks = {}
-        self._examiner.contradict(registration, report)
+        self._prober.contradict(registration, report)
         default_ledger().record(
             f"use {registration.origin}",
             registration.device_type,
@@ -345,23 +343,25 @@ class FactoryRegistry:
 
     # --- inside -------------------------------------------------------------------------------
 
-    def _report(self, registration: Registration, framework: str | None, *, deep: bool) -> Report:
+    def _report(
+        self, registration: Registration, framework: str | None, *, deep: bool
+    ) -> ProbeResult:
         """Return what is known; whoever asks for a probe first makes it, the others wait."""
-        if not deep and (known := self._reports.known(registration, framework)):
+        if not deep and (known := self._results.known(registration, framework)):
             return known
 
-        def examine() -> Report:
+        def probe() -> ProbeResult:
             if preference.is_excluded(registration.device_type, self.known_types):
-                return Report(Liveness("excluded", reason="DEVICECORE_EXCLUDE leaves it out"))
-            return self._examiner.examine(
+                return ProbeResult(Liveness("excluded", reason="DEVICECORE_EXCLUDE leaves it out"))
+            return self._prober.probe(
                 registration, framework, lambda: self.build(registration), deep=deep
             )
 
-        return self._reports.get(registration, framework, examine) if deep else examine()
+        return self._results.get(registration, framework, probe) if deep else probe()
 
     def _forget(self, registration: Registration) -> None:
         self._factories.pop(registration, None)
-        self._reports.forget(registration)
+        self._results.forget(registration)
         self._picks = {}
 
     def _load_source(self) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
-from devicecore.liveness.report import Prober, Report, ask, failure
+from devicecore.liveness.probe_result import Probeable, ProbeResult, failure, probe
 from devicecore.liveness.target import resolve
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def answer(job: dict[str, Any]) -> None:
     _end_with_parent()
     sys.meta_path.insert(0, _SlowImports(tell))
     try:
-        prober: Prober = resolve(job["target"])()
+        prober: Probeable = resolve(job["target"])()
         tell(timeout_s=getattr(prober, "probe_timeout_s", None))
-        report = ask(prober, job["framework"])
+        report = probe(prober, job["framework"])
     except BaseException as error:  # noqa: BLE001 - importing a plug-in may raise anything
-        report = Report(failure(error))
+        report = ProbeResult(failure(error))
     tell(report=report.to_json())
     os._exit(0)  # a runtime's own clean-up may take seconds, or crash
 

@@ -1,7 +1,7 @@
 """Run a foreign probe where it can do no harm: in a child process, or at least in a thread.
 
 A probe may raise, hang, print, return nonsense or kill its process. Whatever it does, the caller
-gets a `Report` within the time-out.
+gets a `ProbeResult` within the time-out.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from devicecore.liveness.probe_process import ProbeProcess, running_probes, stop_probes
-from devicecore.liveness.report import (
+from devicecore.liveness.probe_result import (
+    ProbeResult,
     ProbesStoppedError,
-    Report,
-    ask,
     broken,
     failure,
-    read_report,
+    probe,
+    read_probe_result,
 )
 from devicecore.liveness.state import Liveness
 from devicecore.locks import SLICE_S
@@ -30,12 +30,14 @@ from devicecore.optional.search_path import search_path
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from devicecore.liveness.report import Prober
+    from devicecore.liveness.probe_result import Probeable
 
-__all__ = ["ask_in_child", "ask_in_thread", "stop_probes"]
+__all__ = ["probe_in_child", "probe_in_thread", "stop_probes"]
 
 
-def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s: float) -> Report:
+def probe_in_thread(
+    prober: Callable[[], Probeable], framework: str | None, timeout_s: float
+) -> ProbeResult:
     """Ask in a thread of this process: it may hang, but it can still kill the process.
 
     A thread cannot be stopped, so one that hangs stays behind.
@@ -43,13 +45,13 @@ def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s
     Raises:
         InterruptedError: `stop_probes` was called meanwhile.
     """
-    reports: list[Report] = []
+    reports: list[ProbeResult] = []
 
     def work() -> None:
         try:
-            reports.append(ask(prober(), framework))
+            reports.append(probe(prober(), framework))
         except BaseException as error:  # noqa: BLE001 - a factory may even try to exit
-            reports.append(Report(failure(error)))
+            reports.append(ProbeResult(failure(error)))
 
     thread = threading.Thread(target=work, name="devicecore-probe", daemon=True)
     running_probes.add(thread)
@@ -62,12 +64,12 @@ def ask_in_thread(prober: Callable[[], Prober], framework: str | None, timeout_s
             thread.join(min(left_s, SLICE_S))
     finally:
         running_probes.discard(thread)
-    return reports[0] if reports else Report(_timed_out(timeout_s))
+    return reports[0] if reports else ProbeResult(_timed_out(timeout_s))
 
 
-def ask_in_child(
+def probe_in_child(
     target: str, framework: str | None, timeout_s: float, *, own_timeout: bool = False
-) -> Report:
+) -> ProbeResult:
     """Ask the factory that *target* names, as ``"module:Class"``, in a child process.
 
     Args:
@@ -85,19 +87,19 @@ def ask_in_child(
     try:
         child = ProbeProcess(job)
     except OSError as error:  # no interpreter, no memory or no descriptors left
-        return Report(broken(f"its probe could not be started: {error}"))
+        return ProbeResult(broken(f"its probe could not be started: {error}"))
     with child:
         in_time = child.wait(timeout_s, own_timeout=own_timeout)
     # What was told counts even if the process then died: runtimes crash on their way out.
     said = child.said.get("report")
     if said is not None:
-        report = read_report(said)
-        return report or Report(broken("its probe's report cannot be read"))
+        report = read_probe_result(said)
+        return report or ProbeResult(broken("its probe's report cannot be read"))
     liveness = broken(_how_it_ended(child.exit_code))
     if not in_time:
         liveness = _timed_out(child.limit_s, child.importing)
     seconds = time.perf_counter() - started
-    return Report(evolve(liveness, detail=child.noise, seconds=seconds))
+    return ProbeResult(evolve(liveness, detail=child.noise, seconds=seconds))
 
 
 def _how_it_ended(code: int) -> str:

@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from devicecore.liveness.report import DETAIL_CHARACTERS, ProbesStoppedError
+from devicecore.liveness.probe_result import DETAIL_CHARACTERS, ProbesStoppedError
 
 if TYPE_CHECKING:
     from typing import IO, Self

@@ -16,7 +16,7 @@ from devicecore.errors import (
     NotLiveError,
 )
 from devicecore.liveness import Liveness
-from devicecore.liveness.report import failure
+from devicecore.liveness.probe_result import failure
 from devicecore.optional import require
 from devicecore.optional.faults import package_fault
 from devicecore.ort.builds import lack_of, without_hardware

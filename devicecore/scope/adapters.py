@@ -15,7 +15,7 @@ from devicecore.fork import rearm_after_fork
 from devicecore.frameworks import framework, loaded
 from devicecore.frameworks.base.lookup import frameworks_with_default
 from devicecore.ledger import default_ledger
-from devicecore.liveness.report import failure
+from devicecore.liveness.probe_result import failure
 from devicecore.scope import scope_stack
 
 if TYPE_CHECKING:

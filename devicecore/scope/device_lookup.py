@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from devicecore.scope.scope_stack import Frame
 
 # What was found for a name, for every scope that is made anew. Emptied when it holds so many.
-_known: dict[tuple[Runtime, DeviceName, frozenset[str] | None], Found] = {}
+_known: dict[tuple[Runtime, DeviceName, frozenset[str] | None], CachedPlacement] = {}
 _MOST = 256
 
 
 @frozen(eq=False)
-class Found(Placement):
+class CachedPlacement(Placement):
     """A placement, and what it depends on.
 
     Attributes:
@@ -52,7 +52,7 @@ def look(
     frameworks: frozenset[str] | None,
     around: Frame,
     now: tuple[Adapter, ...],
-) -> Found:
+) -> CachedPlacement:
     """Return the device that *wanted* means inside *around*, and what it is to the frameworks.
 
     Raises:
@@ -75,7 +75,7 @@ def look(
     return found
 
 
-def is_still_true(found: Found, around: Frame, now: tuple[Adapter, ...]) -> bool:
+def is_still_true(found: CachedPlacement, around: Frame, now: tuple[Adapter, ...]) -> bool:
     """Return whether looking again would find the same."""
     device = found.device
     if found.adapters is not now or device.gone:
@@ -93,7 +93,7 @@ def is_still_true(found: Found, around: Frame, now: tuple[Adapter, ...]) -> bool
     return found.devices is None or (found.devices is _devices() and found.picks is _picks())
 
 
-def _depending(wanted: DeviceName, placed: Placement, around: Frame) -> Found:
+def _depending(wanted: DeviceName, placed: Placement, around: Frame) -> CachedPlacement:
     """Return what is kept of *placed*, with all that *wanted* depends on."""
     kind = wanted.device_type or ""
     absent = kind if wanted.index is None else None
@@ -113,9 +113,9 @@ def _found(
     card: tuple[str, int | None] | None = None,
     devices: tuple[Device, ...] | None = None,
     picks: Any = None,
-) -> Found:
+) -> CachedPlacement:
     is_fixed_outside = not placed.refused and card is None and devices is None
-    return Found(
+    return CachedPlacement(
         placed.device,
         placed.adapters,
         placed.places,

@@ -13,7 +13,7 @@ from devicecore.ledger import default_ledger
 from devicecore.scope import scope_stack
 from devicecore.scope.adapters import Placement, adapters, apply, catch_up, placement
 from devicecore.scope.decorator import Decorator
-from devicecore.scope.device_lookup import Found, is_still_true, look
+from devicecore.scope.device_lookup import CachedPlacement, is_still_true, look
 from devicecore.scope.generator_steps import Ends, Step
 from devicecore.scope.imports import watch_imports
 from devicecore.scope.interrupts import always_left
@@ -103,7 +103,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
         self._fallback: DeviceName | Device | None = None if fallback is None else read(fallback)
         self._strict = strict
         # What the last entry found, which the next one can use as long as it is still true.
-        self._found: Found | None = None
+        self._found: CachedPlacement | None = None
 
     def __enter__(self, held: bool = True) -> Device:
         """Make the device the current one, and return it.
@@ -239,7 +239,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             return found
         return placement(device, self._frameworks, now)
 
-    def _find(self, around: Frame, now: tuple[Adapter, ...]) -> Found:
+    def _find(self, around: Frame, now: tuple[Adapter, ...]) -> CachedPlacement:
         """Look for the device, or for the one to fall back to."""
         watch_imports()
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from devicecore.transfer.request import Request
-    from devicecore.transfer.scan_result import Found
+    from devicecore.transfer.scan_result import ScanResult
 
 _MOST_VALUES = 1_000  # that one search looks at
 _ENOUGH_VALUES = 10_000  # of a class, without a tensor in them
@@ -51,7 +51,7 @@ class Searches:
 
     _known: weakref.WeakKeyDictionary[type, _Searched] = Factory(weakref.WeakKeyDictionary)
 
-    def record(self, found: Found, request: Request, kind_of: Callable[[Any], Any]) -> None:
+    def record(self, found: ScanResult, request: Request, kind_of: Callable[[Any], Any]) -> None:
         """Write into the ledger what *found* leaves behind, once for each class.
 
         Raises:
@@ -90,7 +90,7 @@ _OPERATION = "tensors_to_device"
 _searches = Searches()
 
 
-def record_left_behind(found: Found, request: Request, kind_of: Callable[[Any], Any]) -> None:
+def record_left_behind(found: ScanResult, request: Request, kind_of: Callable[[Any], Any]) -> None:
     """Write into the ledger which tensors in unknown objects are elsewhere and stay there.
 
     Raises:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.names import DeviceName
     from devicecore.transfer.request import Coalesce
-    from devicecore.transfer.scan_result import Found
+    from devicecore.transfer.scan_result import ScanResult
 
 
 def tensors_to_device(
@@ -107,7 +107,7 @@ def _check(arrays: object, coalesce: object) -> None:
         raise ValueError(msg)
 
 
-def _move_leaves(found: Found, request: Request) -> dict[int, Any]:
+def _move_leaves(found: ScanResult, request: Request) -> dict[int, Any]:
     """Return the new leaves by the id of the old ones."""
     moved: dict[int, Any] = {}
     for kind, leaves in found.leaves.items():
@@ -138,7 +138,7 @@ def _explained(cause: Exception, path: str, value: Any, request: Request) -> Exc
     return TransferError(path, reason, "leave it out, or move it yourself")
 
 
-def _queued_on(found: Found, request: Request) -> set[Any]:
+def _queued_on(found: ScanResult, request: Request) -> set[Any]:
     """Return the devices of torch that copies may be queued on."""
     torch = sys.modules.get("torch")
     where = request.target.torch_device

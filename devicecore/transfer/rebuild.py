@@ -10,12 +10,12 @@ from devicecore.errors import TransferError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from devicecore.transfer.scan_result import Found
+    from devicecore.transfer.scan_result import ScanResult
 
 _FIX = "say how it is made with devicecore.transfer.register_container"
 
 
-def rebuild(found: Found, moved: dict[int, Any], also: Collection[int] = ()) -> Any:
+def rebuild(found: ScanResult, moved: dict[int, Any], also: Collection[int] = ()) -> Any:
     """Return the structure with new leaves.
 
     Args:
@@ -38,7 +38,7 @@ def rebuild(found: Found, moved: dict[int, Any], also: Collection[int] = ()) -> 
     return builder.done.get(root, found.root)
 
 
-def _build_around_shells(builder: _Builder, found: Found) -> None:
+def _build_around_shells(builder: _Builder, found: ScanResult) -> None:
     try:
         builder.build_around_shells()
     except _HoldsItselfError:
@@ -46,7 +46,7 @@ def _build_around_shells(builder: _Builder, found: Found) -> None:
         raise TransferError(found.path_to(found.root), reason, _FIX) from None
 
 
-def _changed(found: Found, moved: dict[int, Any], also: Collection[int]) -> set[int]:
+def _changed(found: ScanResult, moved: dict[int, Any], also: Collection[int]) -> set[int]:
     """Return the containers that hold a moved leaf or one of *also*, and those of *also*."""
     holders: defaultdict[int, list[int]] = defaultdict(list)
     changed = set(also)
@@ -74,7 +74,7 @@ class _HoldsItselfError(Exception):
 class _Builder:
     """Makes containers without recursion, each at most once."""
 
-    def __init__(self, found: Found, changed: set[int], moved: dict[int, Any]) -> None:
+    def __init__(self, found: ScanResult, changed: set[int], moved: dict[int, Any]) -> None:
         self._found = found
         self._changed = changed
         self.done = dict(moved)

@@ -17,7 +17,7 @@ from devicecore.transfer.kinds import (
     default_kinds,
 )
 from devicecore.transfer.object_arrays import ObjectArrayRule, object_parts
-from devicecore.transfer.scan_result import Found
+from devicecore.transfer.scan_result import ScanResult
 from devicecore.transfer.to_method import ObjectsWithTo
 from devicecore.transfer.torch_leaves import without_modes
 
@@ -30,13 +30,13 @@ _NEW = object()
 _OBJECT_ARRAY = ObjectArrayRule()
 
 
-def scan(data: Any, request: Request) -> Found:
+def scan(data: Any, request: Request) -> ScanResult:
     """Walk through *data*, of any depth, and say what is in it; cycles are no problem.
 
     Raises:
         TransferError: A container cannot be looked into.
     """
-    found = Found(data)
+    found = ScanResult(data)
     default_kinds().refresh()
     if sys.modules.get("torch") is not None:
         with without_modes():
@@ -46,7 +46,7 @@ def scan(data: Any, request: Request) -> Found:
     return found
 
 
-def _walk(found: Found, request: Request) -> None:
+def _walk(found: ScanResult, request: Request) -> None:
     # Written for speed: a batch can have thousands of leaves, most often with nothing to do.
     tensor = class_in("torch", "Tensor")
     here = request.target.torch_device
@@ -70,7 +70,7 @@ def _walk(found: Found, request: Request) -> None:
         found.leaves.setdefault(TORCH_TENSORS, {}).update(elsewhere)
 
 
-def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any]:
+def _look(value: Any, rule: Any, found: ScanResult, request: Request) -> Sequence[Any]:
     """Take a container or a leaf down, and return what is in it."""
     if rule is _NEW:
         rule = default_kinds().of(value)
@@ -95,7 +95,7 @@ def _look(value: Any, rule: Any, found: Found, request: Request) -> Sequence[Any
     return children
 
 
-def _take_down(value: Any, kind: Any, found: Found, request: Request) -> None:
+def _take_down(value: Any, kind: Any, found: ScanResult, request: Request) -> None:
     """Take down what is no container: a leaf, or an object of which nobody knows how it is made."""
     if kind is OPAQUE or (isinstance(kind, ObjectsWithTo) and kind.leaves_alone(value)):
         found.kept[id(value)] = (value, (value,))

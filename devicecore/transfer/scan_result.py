@@ -16,7 +16,7 @@ _LONGEST_PATH = 40  # in steps; of a longer one, the middle is left out
 
 
 @frozen
-class Found:
+class ScanResult:
     """What a walk has found. All keys are ids of objects that are kept alive here.
 
     Attributes:

@@ -15,7 +15,7 @@ from devicecore.transfer.containers import BUILTIN_RULES, Rule
 from devicecore.transfer.objects import ObjectRule, SubclassRule
 from devicecore.transfer.other_leaves import Modules, NumpyArrays
 from devicecore.transfer.rebuild import rebuild
-from devicecore.transfer.scan_result import Found
+from devicecore.transfer.scan_result import ScanResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,9 +112,9 @@ class ObjectsWithTo(OneByOne):
         same = {key: leaf for leaves in found.leaves.values() for key, leaf in leaves.items()}
         return rebuild(found, same, own)
 
-    def _look_inside(self, value: Any) -> tuple[Found, set[int]]:
+    def _look_inside(self, value: Any) -> tuple[ScanResult, set[int]]:
         """Return all that *value* holds, and which containers are so by no other object."""
-        found = Found(value, name="")
+        found = ScanResult(value, name="")
         own = {id(value)}
         waiting: list[Any] = [value]
         others: list[Any] = []
@@ -130,7 +130,7 @@ class ObjectsWithTo(OneByOne):
             (waiting if goes_on else others).extend(found.containers[id(each)][2])
         return found, own
 
-    def _take(self, value: Any, found: Found) -> Rule | None:
+    def _take(self, value: Any, found: ScanResult) -> Rule | None:
         """Take a container or a leaf down; return the rule of a container that is new."""
         kind, key = self._kind_of(value), id(value)
         if key in found.containers or (kind is None and not _is_plain(value)):

@@ -152,7 +152,7 @@ def cards_from_child() -> tuple[PhysicalDevice, ...]:
     """Return the cards in the order of CUDA, with the driver started in a child process only."""
     if driver_metadata().state != "untried" or getattr(sys, "frozen", False):
         return ()
-    from devicecore.liveness.isolation import ask_in_child  # late: it imports subprocess
+    from devicecore.liveness.isolation import probe_in_child  # late: it imports subprocess
 
-    report = ask_in_child(f"{__name__}:{CudaDriver.__qualname__}", None, _TIMEOUT_S)
+    report = probe_in_child(f"{__name__}:{CudaDriver.__qualname__}", None, _TIMEOUT_S)
     return report.liveness.devices

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from devicecore.errors import BrokenPackageError, NotLiveError
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore.liveness.report import failure
+from devicecore.liveness.probe_result import failure
 from devicecore.optional import package_dir, require
 from devicecore.optional.faults import package_fault
 from devicecore_factories import _answers

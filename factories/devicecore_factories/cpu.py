@@ -13,7 +13,7 @@ from devicecore.device import Device
 from devicecore.device_factory import DeviceFactory, DeviceOptions
 from devicecore.errors import BrokenPackageError
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore.liveness.report import failure
+from devicecore.liveness.probe_result import failure
 from devicecore.optional import installed, require
 from devicecore.optional.faults import package_fault
 from devicecore.ort import SessionSpec, probe_provider, provider_metadata

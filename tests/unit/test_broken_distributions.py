@@ -16,7 +16,7 @@ from devicecore.device_mgr import DeviceMgr
 from devicecore.entry_points import entry_points
 from devicecore.errors import ConfigurationError
 from devicecore.liveness.interpreter import interpreter
-from devicecore.liveness.isolation import ask_in_child
+from devicecore.liveness.isolation import probe_in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,7 +213,7 @@ def test_the_time_out_of_an_entry_point_is_its_own(site: Path) -> None:
             time.sleep(600)
     """
     install(site, "slow", hangs.replace("        ", "    "))
-    report = ask_in_child("slow_module:Factory", None, 3600.0, own_timeout=True)
+    report = probe_in_child("slow_module:Factory", None, 3600.0, own_timeout=True)
     assert report.liveness.state == "timed_out"
     assert "0.5 s" in report.liveness.reason
 
@@ -223,9 +223,9 @@ def test_the_import_of_a_large_framework_is_waited_for(
 ) -> None:
     (site / "torch.py").write_text("import time; time.sleep(1.5)")  # a fake, slow on every machine
     install(site, "needs", "import torch\nFactory.probe_timeout_s = 1.0\n")
-    found = ask_in_child("needs_module:Factory", None, 1.0, own_timeout=True)
+    found = probe_in_child("needs_module:Factory", None, 1.0, own_timeout=True)
     assert found.liveness.is_live
-    strict = ask_in_child("needs_module:Factory", None, 1.0)
+    strict = probe_in_child("needs_module:Factory", None, 1.0)
     assert strict.liveness.state == "timed_out"
     assert "importing torch" in strict.liveness.reason
 
@@ -253,7 +253,7 @@ def test_endless_words_of_a_probe_are_cut(site: Path) -> None:
     """
     install(site, "loud", floods)
     before = psutil.Process().memory_info().rss
-    detail = ask_in_child("loud_module:Factory", None, 60.0).liveness.detail
+    detail = probe_in_child("loud_module:Factory", None, 60.0).liveness.detail
     assert detail.startswith("first words")
     assert detail.endswith("last words")
     assert "bytes are left out" in detail

@@ -19,7 +19,7 @@ from devicecore.liveness.evidence import (
     EvidenceCache,
     evidence_key,
 )
-from devicecore.liveness.report import Report
+from devicecore.liveness.probe_result import ProbeResult
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 MODULE = "devicecore.liveness.evidence"
 
 
-def plain(report: Report) -> dict[str, Any]:
+def plain(report: ProbeResult) -> dict[str, Any]:
     """Return *report* as it comes out of a file."""
     data: dict[str, Any] = json.loads(json.dumps(report.to_json()))
     return data
 
 
-LIVE = plain(Report(Liveness("live", "ran"), 60))
-BROKEN = plain(Report(Liveness("broken", reason="no driver")))
+LIVE = plain(ProbeResult(Liveness("live", "ran"), 60))
+BROKEN = plain(ProbeResult(Liveness("broken", reason="no driver")))
 
 
 @pytest.fixture
@@ -265,4 +265,4 @@ def test_what_is_kept_is_plain_json(cache: EvidenceCache) -> None:
     cache.put("key", LIVE)
     kept = json.loads((cache.folder / "key.json").read_text("utf-8"))
     assert set(kept) == {"mark", "key", "time", "report"}
-    assert Report.from_json(kept["report"]) == Report(Liveness("live", "ran"), 60)
+    assert ProbeResult.from_json(kept["report"]) == ProbeResult(Liveness("live", "ran"), 60)

@@ -15,7 +15,7 @@ from devicecore.device_factory import DeviceOptions, default_registry
 from devicecore.device_mgr import DeviceMgr
 from devicecore.errors import DeviceGoneError, OutOfMemoryError
 from devicecore.liveness import hardware as _hardware
-from devicecore.liveness.isolation import ask_in_child
+from devicecore.liveness.isolation import probe_in_child
 from devicecore.names import DeviceName
 from devicecore.optional import installed
 from devicecore.ort import CPU_PROVIDER, SessionSpec, open_session
@@ -40,7 +40,7 @@ SOFTWARE = "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER"
 def probed(factory: type) -> Liveness:
     """Return what a deep probe in a child process finds."""
     target = f"{factory.__module__}:{factory.__qualname__}"
-    return ask_in_child(target, None, PATIENCE_S).liveness
+    return probe_in_child(target, None, PATIENCE_S).liveness
 
 
 def run_tiny_model(device: Any) -> None:

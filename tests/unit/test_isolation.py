@@ -18,8 +18,8 @@ import pytest
 
 from devicecore.device_factory import DeviceFactory
 from devicecore.liveness import Liveness, PhysicalDevice
-from devicecore.liveness.isolation import ask_in_child, ask_in_thread
-from devicecore.liveness.report import Report, ask
+from devicecore.liveness.isolation import probe_in_child, probe_in_thread
+from devicecore.liveness.probe_result import ProbeResult, probe
 
 UNRULY = Path(__file__).parents[1] / "plugins" / "unruly"
 # Long enough for a busy machine to start a Python, and to let what does not hang answer.
@@ -47,8 +47,8 @@ def left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def asked(name: str, timeout_s: float = PATIENCE_S, framework: str | None = None) -> Report:
-    return ask_in_child(f"unruly:{name}", framework, timeout_s)
+def asked(name: str, timeout_s: float = PATIENCE_S, framework: str | None = None) -> ProbeResult:
+    return probe_in_child(f"unruly:{name}", framework, timeout_s)
 
 
 def ends(pid: int) -> bool:
@@ -107,7 +107,7 @@ class TestInAChild:
         assert report.priority is None or isinstance(report.priority, int)
 
     def test_a_module_that_cannot_be_imported_is_broken(self) -> None:
-        report = ask_in_child("unruly_import_error:Factory", None, PATIENCE_S)
+        report = probe_in_child("unruly_import_error:Factory", None, PATIENCE_S)
         assert report.liveness.state == "broken"
         assert "no_such_driver_package" in report.liveness.reason
         assert "Traceback" in report.liveness.detail
@@ -163,7 +163,7 @@ class TestInAChild:
     ) -> None:
         (tmp_path / "found_only_here.py").write_text("from unruly import WellBehaved\n")
         monkeypatch.syspath_prepend(tmp_path)
-        assert ask_in_child("found_only_here:WellBehaved", None, PATIENCE_S).liveness.is_live
+        assert probe_in_child("found_only_here:WellBehaved", None, PATIENCE_S).liveness.is_live
 
 
 class Here(DeviceFactory):
@@ -197,19 +197,19 @@ class TestInAThread:
         ],
     )
     def test_a_bad_one_is_broken_and_says_how(self, name: str, words: str, unruly: Any) -> None:
-        report = ask_in_thread(getattr(unruly, name), None, PATIENCE_S)
+        report = probe_in_thread(getattr(unruly, name), None, PATIENCE_S)
         assert report.liveness.state == "broken"
         assert words in report.liveness.reason
 
     def test_one_that_hangs_is_left_behind(self, unruly: Any) -> None:
-        report = ask_in_thread(unruly.HangsForAWhile, None, 0.1)
+        report = probe_in_thread(unruly.HangsForAWhile, None, 0.1)
         assert report.liveness.state == "timed_out"
         for thread in threading.enumerate():
             if thread.name == "devicecore-probe":
                 thread.join()
 
     def test_a_good_one_is_believed(self) -> None:
-        report = ask_in_thread(Here, None, PATIENCE_S)
+        report = probe_in_thread(Here, None, PATIENCE_S)
         assert report.liveness.is_live
         assert report.priority == 7
         assert set(report.liveness.frameworks) == {"torch", "onnx"}
@@ -217,16 +217,16 @@ class TestInAThread:
 
 class TestAsking:
     def test_a_shallow_question_is_asked_shallowly(self) -> None:
-        assert ask(Here(), None, deep=False).liveness.evidence == "metadata"
-        assert ask(Here(), None, deep=True).liveness.evidence == "ran"
+        assert probe(Here(), None, deep=False).liveness.evidence == "metadata"
+        assert probe(Here(), None, deep=True).liveness.evidence == "ran"
 
     def test_one_framework_is_answered_for_itself(self) -> None:
-        assert set(ask(Here(), "torch").liveness.frameworks) == {"torch"}
-        assert ask(Here(), "jax").liveness.state == "absent"
+        assert set(probe(Here(), "torch").liveness.frameworks) == {"torch"}
+        assert probe(Here(), "jax").liveness.state == "absent"
 
     def test_a_report_goes_through_json_unchanged(self) -> None:
-        report = ask(Here(), None)
-        assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
+        report = probe(Here(), None)
+        assert ProbeResult.from_json(json.loads(json.dumps(report.to_json()))) == report
 
     def test_a_signal_has_a_name(self) -> None:
         assert signal.SIGSEGV.name in asked("Crashes").liveness.reason

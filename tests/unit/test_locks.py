@@ -69,13 +69,13 @@ WAITS = {
         "completion.close()",
     ),
     "a probe in this process": (
-        "from devicecore.liveness.isolation import ask_in_thread",
-        "ask_in_thread(hang, None, 3600)",
+        "from devicecore.liveness.isolation import probe_in_thread",
+        "probe_in_thread(hang, None, 3600)",
     ),
     "many probes in this process": (
-        "from devicecore.liveness.isolation import ask_in_thread",
-        "from devicecore.device_factory.prober import at_once",
-        "at_once(ask_in_thread, [(hang, None, 3600)] * 30)",
+        "from devicecore.liveness.isolation import probe_in_thread",
+        "from devicecore.device_factory.prober import run_concurrently",
+        "run_concurrently(probe_in_thread, [(hang, None, 3600)] * 30)",
     ),
     "a child of the doctor": (
         "from devicecore.doctor.trial import _run",

@@ -279,7 +279,7 @@ OTHERS = {
     "DeviceSet.add_device",
     "FactoryRegistry.device_priority",
     "FactoryRegistry.devices_of_type",
-    "FactoryRegistry.examine",
+    "FactoryRegistry.probe",
     "FactoryRegistry.factories",
     "FactoryRegistry.liveness_of",
     "FactoryRegistry.new_device",

@@ -21,7 +21,7 @@ from devicecore.device_factory import (
     Registration,
     prober,
 )
-from devicecore.device_factory.prober import at_once
+from devicecore.device_factory.prober import run_concurrently
 from devicecore.errors import NotLiveError
 from devicecore.ledger import default_ledger
 from devicecore.liveness import Liveness, PhysicalDevice
@@ -63,14 +63,14 @@ class TestWhere:
         assert liveness.is_live
         assert liveness.reason != str(os.getpid())
 
-    def test_where_the_framework_runs_here_already_it_is_asked_here(
+    def test_where_the_framework_runs_here_already_it_is_probed_here(
         self, registry: FactoryRegistry
     ) -> None:
         liveness = registry.liveness_of(put(registry, "RunsHere", trusted=True))
         assert liveness.is_live
         assert liveness.reason == str(os.getpid())
 
-    def test_a_class_that_no_child_could_import_is_asked_here(
+    def test_a_class_that_no_child_could_import_is_probed_here(
         self, registry: FactoryRegistry
     ) -> None:
         class Local(import_module("unruly").SaysWhere):  # type: ignore[misc]
@@ -195,7 +195,7 @@ class TestManyAtOnce:
                 running[0] -= 1
                 asked.append(question)
 
-        at_once(ask, [(question,) for question in range(number)])
+        run_concurrently(ask, [(question,) for question in range(number)])
         assert sorted(asked) == list(range(number))
         return most[0]
 
@@ -206,7 +206,7 @@ class TestManyAtOnce:
         monkeypatch.setattr(config, "effective_cpu_count", lambda: cpus)
         assert self.most(18) == most
         assert self.most(2) == 2
-        at_once(self.most, [])
+        run_concurrently(self.most, [])
 
     def test_one_that_hangs_keeps_no_other_from_being_asked(
         self, monkeypatch: pytest.MonkeyPatch
@@ -222,7 +222,7 @@ class TestManyAtOnce:
                 if len(others) == 15:
                     all_asked.set()
 
-        at_once(ask, [(question,) for question in range(18)])
+        run_concurrently(ask, [(question,) for question in range(18)])
 
     def test_after_ctrl_c_no_further_one_is_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(config, "effective_cpu_count", lambda: 1)
@@ -239,7 +239,7 @@ class TestManyAtOnce:
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             with pytest.raises(KeyboardInterrupt):
-                at_once(ask, [(question,) for question in range(18)])
+                run_concurrently(ask, [(question,) for question in range(18)])
         finally:
             signal.signal(signal.SIGINT, before)
         assert sorted(asked) == [0, 1, 2, 3]

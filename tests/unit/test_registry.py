@@ -179,7 +179,7 @@ class TestLivePick:
             with pytest.raises(ValueError, match="DEVICECORE_PROBE_TIMEOUT"):
                 registry.liveness_of(registration)
         with monkeypatch.context() as patch:
-            patch.setattr("devicecore.device_factory.prober._asked_here", _interrupted)
+            patch.setattr("devicecore.device_factory.prober._probed_here", _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 registry.get_factory("NPU")
         assert serving(registry) == "Fake"

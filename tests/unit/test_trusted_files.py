@@ -15,7 +15,7 @@ from attrs import evolve
 from devicecore.errors import ModelError
 from devicecore.liveness import Liveness
 from devicecore.liveness.evidence import EvidenceCache
-from devicecore.liveness.report import Report, read_report
+from devicecore.liveness.probe_result import ProbeResult, read_probe_result
 from devicecore.onnx import OnnxModel
 from devicecore.ort.engine_cache import EngineCache, EngineKey
 from devicecore.ort.model_digest import model_digest
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="only POSIX has owners and pipes")
 
 PATIENCE_S = 20.0
-LIVE: dict[str, Any] = json.loads(json.dumps(Report(Liveness("live", "ran"), 60).to_json()))
+LIVE: dict[str, Any] = json.loads(json.dumps(ProbeResult(Liveness("live", "ran"), 60).to_json()))
 KEY = EngineKey("aa", "CoreMLExecutionProvider", "1", "CPU", "f32", {})
 
 
@@ -179,14 +179,14 @@ class TestEvidence:
     ) -> None:
         for report in (shape, {**LIVE, "liveness": {**LIVE["liveness"], **shape}}):
             cache.put("key", report)
-            assert read_report(cache.get("key")) is None
+            assert read_probe_result(cache.get("key")) is None
 
     def test_evidence_900_deep_is_ignored(self, cache: EvidenceCache) -> None:
         file = cache.folder / "key.json"
         opened = '"frameworks": {"torch": {"state": "live", ' * 900
         text = f'{opened}"reason": "ran"{"}}" * 900}, "state"'
         file.write_text(file.read_text().replace('"state"', text, 1))
-        assert read_report(cache.get("key")) is None
+        assert read_probe_result(cache.get("key")) is None
 
     @pytest.mark.parametrize("when", ["now", [], None, {}, 10**400, "nan"])
     def test_evidence_of_no_time_is_ignored(self, cache: EvidenceCache, when: object) -> None:

@@ -1,4 +1,4 @@
-"""Ask a factory whether it is live, and turn whatever it does into a `Report`."""
+"""Ask a factory whether it is live, and turn whatever it does into a `ProbeResult`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DETAIL_CHARACTERS = 4000
 
 
-class Prober(Protocol):
+class Probeable(Protocol):
     """What a probe is asked of; factories are it."""
 
     priority: int | None
@@ -32,14 +32,14 @@ class Prober(Protocol):
         ...
 
 
-def _is_a_number(_: Report, attribute: Attribute[int | None], value: object) -> None:
+def _is_a_number(_: ProbeResult, attribute: Attribute[int | None], value: object) -> None:
     if value is not None and not isinstance(value, int):
         msg = f"its {attribute.name} is {value!r}, not a whole number"
         raise TypeError(msg)
 
 
 @frozen
-class Report:
+class ProbeResult:
     """What a probe brought home.
 
     Attributes:
@@ -66,18 +66,18 @@ class Report:
         return cls(Liveness.from_json(data["liveness"]), data["priority"])
 
 
-def read_report(data: Any) -> Report | None:
-    """Return the report that `Report.to_json` wrote, or None if *data* is none."""
+def read_probe_result(data: Any) -> ProbeResult | None:
+    """Return the report that `ProbeResult.to_json` wrote, or None if *data* is none."""
     try:
-        return Report.from_json(data)
+        return ProbeResult.from_json(data)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None
 
 
-def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
+def probe(prober: Probeable, framework: str | None, *, deep: bool = True) -> ProbeResult:
     """Ask *prober* right here, and turn whatever it does into a report."""
     started = time.perf_counter()
-    report = Report(Liveness("untried"))
+    report = ProbeResult(Liveness("untried"))
     try:
         report = evolve(report, priority=prober.priority)
         answer = _asked(prober, framework, deep=deep)
@@ -88,7 +88,7 @@ def ask(prober: Prober, framework: str | None, *, deep: bool = True) -> Report:
     return evolve(report, liveness=evolve(liveness, seconds=time.perf_counter() - started))
 
 
-def _asked(prober: Prober, framework: str | None, *, deep: bool) -> Liveness:
+def _asked(prober: Probeable, framework: str | None, *, deep: bool) -> Liveness:
     served = tuple(prober.frameworks)
     if framework is not None and framework not in served:
         return Liveness("absent", reason=f"nothing in it is for {framework}")
@@ -103,7 +103,7 @@ def _asked(prober: Prober, framework: str | None, *, deep: bool) -> Liveness:
     return evolve(answer, frameworks=dict.fromkeys(about, answer))
 
 
-def _listed(prober: Prober) -> tuple[PhysicalDevice, ...]:
+def _listed(prober: Probeable) -> tuple[PhysicalDevice, ...]:
     """Return the hardware of a probe that found it live and did not say which: one at least."""
     listed: Iterable[PhysicalDevice] = getattr(prober, "list_physical_devices", tuple)()
     device_type = getattr(prober, "device_type", "")
