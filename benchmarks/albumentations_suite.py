@@ -25,7 +25,7 @@ import cv2
 from attrs import field, frozen
 
 from benchmarks import intercepting
-from devicecore.migrate.plan import Residency
+from devicecore.migrate.plan.optimization_plan import Residency
 
 if TYPE_CHECKING:
     from devicecore.kernels import Exactness

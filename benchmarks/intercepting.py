@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from devicecore.kernels import Exactness
-    from devicecore.migrate.plan import Residency
+    from devicecore.migrate.plan.optimization_plan import Residency
 
 FOLDER = "INTERCEPTED"
 _HOW = "how.json"

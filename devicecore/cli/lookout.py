@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from devicecore.cli.streams import say
 from devicecore.errors import PlanError
 from devicecore.migrate import PipelineMigrator
-from devicecore.migrate.running import announcing, names_in_main
+from devicecore.migrate.plan.main_program import announcing, names_in_main
 
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
-    from devicecore.migrate.plan import PlanEntry
+    from devicecore.migrate.plan.optimization_plan import PlanEntry
 
 WRONG_PLAN: Final = 2
 _MOST_KEYS: Final = 12

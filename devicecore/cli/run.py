@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from devicecore.cli.lookout import Lookout
-    from devicecore.migrate.report import Report
+    from devicecore.migrate.calls.report import Report
 
 _FORMATS: Final[dict[str, Callable[[Report], str]]] = {
     ".txt": "{}\n".format,

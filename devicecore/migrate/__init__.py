@@ -2,25 +2,31 @@
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.migrate.injector import PatchInjector
+from devicecore.migrate.calls.processors import (
+    EnsureTensor,
+    KeepOnDevice,
+    PassThrough,
+    SwapArgs,
+    ToNumpy,
+)
+from devicecore.migrate.calls.strategy import MigrationStrategy, MoveInputStrategy
 from devicecore.migrate.migrator import PipelineMigrator
-from devicecore.migrate.plan import OptimizationPlan
-from devicecore.migrate.processors import EnsureTensor, KeepOnDevice, PassThrough, SwapArgs, ToNumpy
-from devicecore.migrate.registry import StrategyRegistry
+from devicecore.migrate.patching.injector import PatchInjector
+from devicecore.migrate.patching.tracker import SparseContextTracker
+from devicecore.migrate.patching.wrapper import UniversalWrapper
+from devicecore.migrate.plan.optimization_plan import OptimizationPlan
 from devicecore.migrate.strategies import default_strategies
-from devicecore.migrate.strategy import MigrationStrategy, MoveInputStrategy
-from devicecore.migrate.tracker import SparseContextTracker
-from devicecore.migrate.wrapper import UniversalWrapper
+from devicecore.migrate.strategies.registry import StrategyRegistry
 from devicecore.optional import import_own, require
 
 if TYPE_CHECKING:
-    from devicecore.migrate.lifted.loader import DeviceLoader
+    from devicecore.migrate.loader.device_loader import DeviceLoader
 
 
 def __getattr__(name: str) -> Any:
     if name == "DeviceLoader":
         require("torch", extra="torch")
-        return import_own("devicecore.migrate.lifted.loader").DeviceLoader
+        return import_own("devicecore.migrate.loader.device_loader").DeviceLoader
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)
 

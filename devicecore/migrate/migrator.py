@@ -11,31 +11,30 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.blocks import UsedInBlocks, during_calls
-from devicecore.migrate.dispatched import Dispatched
-from devicecore.migrate.guard import Guard
-from devicecore.migrate.homes import at_home, function_of
-from devicecore.migrate.importing import EVERY, Watch
-from devicecore.migrate.injector import PatchInjector
-from devicecore.migrate.judging import keeps
-from devicecore.migrate.kernel_context import InsideKernels
-from devicecore.migrate.keys import ANY_NUMBER, Keys
-from devicecore.migrate.lazy import consumers
-from devicecore.migrate.lazy.current import by_host
-from devicecore.migrate.plan import OptimizationPlan
-from devicecore.migrate.program_line import warn
-from devicecore.migrate.report import Report, Tally, merged
-from devicecore.migrate.scanning import imported, namespace_of
-from devicecore.migrate.site import Care, Site
-from devicecore.migrate.spots import has_class_of
+from devicecore.migrate.calls.call_site import Care, Site
+from devicecore.migrate.calls.compare import keeps
+from devicecore.migrate.calls.guard import Guard
+from devicecore.migrate.calls.report import Report, Tally, merged
+from devicecore.migrate.calls.strategy import MoveInputStrategy
+from devicecore.migrate.calls.worker_tallies import WorkerTallies
+from devicecore.migrate.patching.blocks import UsedInBlocks, during_calls
+from devicecore.migrate.patching.import_hooks import EVERY, Watch
+from devicecore.migrate.patching.injector import PatchInjector
+from devicecore.migrate.patching.kernel_context import InsideKernels
+from devicecore.migrate.patching.program_line import warn
+from devicecore.migrate.patching.referrers import imported, namespace_of
+from devicecore.migrate.patching.torchvision_dispatch import Dispatched
+from devicecore.migrate.patching.tracker import UNSET, SparseContextTracker
+from devicecore.migrate.patching.ufuncs import as_its_kind
+from devicecore.migrate.patching.wrapper import UniversalWrapper
+from devicecore.migrate.plan.keys import ANY_NUMBER, Keys
+from devicecore.migrate.plan.optimization_plan import OptimizationPlan
+from devicecore.migrate.plan.symbols import has_class_of
+from devicecore.migrate.plan.targets import Target, at_home, function_of, resolve
+from devicecore.migrate.plan.unmatched_keys import doubts, unmatched
+from devicecore.migrate.recording import consumers
+from devicecore.migrate.recording.current import by_host
 from devicecore.migrate.strategies import default_strategies
-from devicecore.migrate.strategy import MoveInputStrategy
-from devicecore.migrate.targets import Target, resolve
-from devicecore.migrate.tracker import UNSET, SparseContextTracker
-from devicecore.migrate.ufuncs import as_its_kind
-from devicecore.migrate.unmatched import doubts, unmatched
-from devicecore.migrate.workers import WorkerTallies
-from devicecore.migrate.wrapper import UniversalWrapper
 from devicecore.resolution import resolve as resolve_device
 
 if TYPE_CHECKING:
@@ -43,14 +42,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
-    from devicecore.migrate.keys import Key, Segments
-    from devicecore.migrate.plan import PlanEntry
-    from devicecore.migrate.registry import StrategyRegistry
-    from devicecore.migrate.report import Row
-    from devicecore.migrate.strategy import Strategy
-    from devicecore.migrate.targets import Located, Pending, Resolved
-    from devicecore.migrate.tracker import Node
-    from devicecore.migrate.wrapper import Handler
+    from devicecore.migrate.calls.report import Row
+    from devicecore.migrate.calls.strategy import Strategy
+    from devicecore.migrate.patching.tracker import Node
+    from devicecore.migrate.patching.wrapper import Handler
+    from devicecore.migrate.plan.keys import Key, Segments
+    from devicecore.migrate.plan.optimization_plan import PlanEntry
+    from devicecore.migrate.plan.targets import Located, Pending, Resolved
+    from devicecore.migrate.strategies.registry import StrategyRegistry
 
     _Patch = tuple[Any, str, Callable[..., Any]]
 
@@ -391,6 +390,6 @@ class PipelineMigrator(UsedInBlocks):
         given = (device, source, entry.options, how, self._care, tally, reason)
         if not self._records:
             return Site(*given)
-        from devicecore.migrate.lazy.sites import site_in_frames  # it imports numpy
+        from devicecore.migrate.recording.recorded_calls import site_in_frames  # it imports numpy
 
         return site_in_frames(*given)

@@ -28,7 +28,7 @@ from tests.migrate.sites import PATH, site  # noqa: E402
 
 if TYPE_CHECKING:
     from devicecore.kernels import Exactness
-    from devicecore.migrate.report import Row
+    from devicecore.migrate.calls.report import Row
 
 PIPELINES: dict[str, list[Any]] = {
     "classification": [

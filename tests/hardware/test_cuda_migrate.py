@@ -90,13 +90,13 @@ def test_memory_does_not_grow() -> None:
 # --- frames that are recorded ---------------------------------------------------------------------
 
 FRAMES = {
-    f"tests.migrate.lifted.pictures:{name}": {"device": "cuda:0", "residency": "scoped"}
+    f"tests.migrate.loader.pictures:{name}": {"device": "cuda:0", "residency": "scoped"}
     for name in ("prepared", "jittered")
 }
 
 
 def test_recorded_frames() -> None:
-    from tests.migrate.lifted import pictures
+    from tests.migrate.loader import pictures
 
     image = np.random.default_rng(3).integers(0, 256, (240, 320, 3), np.uint8)
     for name in ("prepared", "jittered"):
@@ -133,8 +133,8 @@ def test_random_numbers_of_a_frame() -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("immutable", [False, True])
 def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
-    from tests.migrate.lifted import pictures
-    from tests.migrate.lifted.batches import same
+    from tests.migrate.loader import pictures
+    from tests.migrate.loader.batches import same
 
     if immutable and kind == "Reused":
         pytest.skip("it changes what it promises not to change")
@@ -142,7 +142,7 @@ def test_a_loader(kind: str, workers: int, immutable: bool) -> None:
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
     loader = DeviceLoader(
         dataset,
-        FRAMES | {"tests.migrate.lifted.pictures:Tensors/__getitem__": "cuda:0"},
+        FRAMES | {"tests.migrate.loader.pictures:Tensors/__getitem__": "cuda:0"},
         batch_size=3,
         num_workers=workers,
         strict=True,

@@ -10,12 +10,12 @@ import pytest
 
 from devicecore.device_factory import default_registry
 from devicecore.migrate import PipelineMigrator
-from devicecore.migrate.strategies.transforms import CLASSES
+from devicecore.migrate.strategies.torchvision import CLASSES
 from devicecore.resolution import resolve
-from tests.migrate import test_strategies_moved as moved
-from tests.migrate import test_strategies_padding as padding
-from tests.migrate import test_strategies_transforms as transforms
 from tests.migrate.comparing import Strategies
+from tests.migrate.strategies import test_moved_strategy as moved
+from tests.migrate.strategies import test_torchvision as transforms
+from tests.migrate.strategies import test_transformers as padding
 
 torch = pytest.importorskip("torch")
 

@@ -11,8 +11,8 @@ from devicecore.runtime import default_runtime
 torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
-from tests.migrate.lazy.test_programs_of_numpy import check  # noqa: E402 - after cv2
-from tests.migrate.lazy.value_programs import VALUES  # noqa: E402
+from tests.migrate.recording.test_programs_of_numpy import check  # noqa: E402 - after cv2
+from tests.migrate.recording.value_programs import VALUES  # noqa: E402
 
 pytestmark = pytest.mark.hardware
 

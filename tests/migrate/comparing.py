@@ -11,8 +11,8 @@ from attrs import frozen
 
 from devicecore.errors import RefusedCallError
 from devicecore.migrate import default_strategies
-from devicecore.migrate.plan import Options
-from devicecore.migrate.values import arrays_in, is_tensor, to_host
+from devicecore.migrate.calls.arrays import arrays_in, is_tensor, to_host
+from devicecore.migrate.plan.optimization_plan import Options
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from devicecore.device import Device
     from devicecore.kernels import Exactness
-    from devicecore.migrate.registry import StrategyRegistry
+    from devicecore.migrate.strategies.registry import StrategyRegistry
 
 ROUNDING = {"f": 2e-5, "d": 1e-10}
 """How far floats may be off, as a part of the largest one, by the precision of the result."""

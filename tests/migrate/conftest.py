@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore.migrate.chains import CHAINS
-from devicecore.migrate.originals import ORIGINALS
+from devicecore.migrate.patching.patch_stack import CHAINS
+from devicecore.migrate.patching.pickling import ORIGINALS
 from devicecore.scope.imports import watch_imports
-from tests.migrate.patching import SOURCE
+from tests.migrate.patching.patches import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

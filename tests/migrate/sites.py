@@ -10,12 +10,12 @@ from attrs import frozen
 
 from devicecore.device import Device
 from devicecore.errors import DeviceGoneError, OutOfMemoryError
-from devicecore.migrate.guard import Guard
-from devicecore.migrate.judging import keeps
-from devicecore.migrate.plan import Options
-from devicecore.migrate.report import Tally
-from devicecore.migrate.site import Care, Site
-from devicecore.migrate.values import is_tensor
+from devicecore.migrate.calls.arrays import is_tensor
+from devicecore.migrate.calls.call_site import Care, Site
+from devicecore.migrate.calls.compare import keeps
+from devicecore.migrate.calls.guard import Guard
+from devicecore.migrate.calls.report import Tally
+from devicecore.migrate.plan.optimization_plan import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

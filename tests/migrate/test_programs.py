@@ -184,7 +184,7 @@ def test_a_script(plan: Any) -> None:
 OWN_KERNELS = """
 import numpy as np, cv2
 from devicecore.migrate import MigrationStrategy, PipelineMigrator, StrategyRegistry
-from devicecore.migrate.injector import PatchInjector
+from devicecore.migrate.patching.injector import PatchInjector
 originals = dict(vars(cv2))
 registry = StrategyRegistry()
 registry.register("cv2.resize", MigrationStrategy(lambda image, size: "ours"))

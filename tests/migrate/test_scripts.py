@@ -21,7 +21,7 @@ from devicecore.migrate import default_strategies
 from tests.cv.differential import IS_OLD
 
 if TYPE_CHECKING:
-    from devicecore.migrate.plan import Residency
+    from devicecore.migrate.plan.optimization_plan import Residency
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PHOTOS = str(files("skimage").joinpath("data"))

@@ -15,13 +15,13 @@ from devicecore.cv.device_types import missing_types  # noqa: E402 - after torch
 from devicecore.errors import RefusedCallError  # noqa: E402
 from devicecore.ledger import default_ledger  # noqa: E402
 from devicecore.migrate import DeviceLoader, PipelineMigrator  # noqa: E402
-from devicecore.migrate.lazy.executing import computed_together, one  # noqa: E402
-from devicecore.migrate.plan import Options  # noqa: E402
+from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
+from devicecore.migrate.recording.execution import computed_together, one  # noqa: E402
 from devicecore.migrate.strategies.catalog import COMPUTED  # noqa: E402
 from tests.cv.device_limits import MPS, XPU, Limits, Refusing  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
 from tests.migrate.comparing import assert_near, registry  # noqa: E402
-from tests.migrate.lifted.batches import same  # noqa: E402
+from tests.migrate.loader.batches import same  # noqa: E402
 
 LIMITS = [pytest.param(each, id=each.device_type) for each in (MPS, XPU)]
 CHANCE = np.random.default_rng(3)
@@ -229,9 +229,9 @@ def test_batches(kind: str, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> 
         with Refusing(limits):
             return computed_together(*args, **how)
 
-    monkeypatch.setattr("devicecore.migrate.lazy.executing.computed_together", limited)
+    monkeypatch.setattr("devicecore.migrate.recording.execution.computed_together", limited)
     resolved = Resolved(limits)
-    monkeypatch.setattr("devicecore.migrate.lifted.loader.resolve", resolved)
+    monkeypatch.setattr("devicecore.migrate.loader.device_loader.resolve", resolved)
     with Refusing(limits):
         missing_types(resolved.device)
     dataset = Pictures(kind)
@@ -256,7 +256,7 @@ def test_frames(kind: str, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> N
             return one(*args, **how)
 
     resolved = Resolved(limits)
-    monkeypatch.setattr("devicecore.migrate.lazy.executing.one", limited)
+    monkeypatch.setattr("devicecore.migrate.recording.execution.one", limited)
     monkeypatch.setattr("devicecore.migrate.migrator.resolve_device", resolved)
     with Refusing(limits):
         missing_types(resolved.device)

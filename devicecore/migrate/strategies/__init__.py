@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from devicecore.migrate.registry import StrategyRegistry
-from devicecore.migrate.strategies import catalog, vision
+from devicecore.migrate.strategies import catalog, opencv
+from devicecore.migrate.strategies.registry import StrategyRegistry
 
 
 def default_strategies() -> StrategyRegistry:
     """Return a new registry of what devicecore can compute; nothing is imported for it yet."""
     registry = StrategyRegistry()
-    registry.register_group("cv2", vision.strategies)
+    registry.register_group("cv2", opencv.strategies)
     for package, group in catalog.groups().items():
         in_frames = package in catalog.IN_FRAMES
         modules = catalog.MODULES.get(package, ())

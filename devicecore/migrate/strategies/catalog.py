@@ -5,84 +5,84 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from devicecore.migrate.strategies import transforms
-from devicecore.migrate.strategies.calls import MovedStrategy, TorchStrategy
-from devicecore.migrate.strategies.text.padding import PadStrategy
+from devicecore.migrate.strategies import torchvision
+from devicecore.migrate.strategies.torch_strategy import MovedStrategy, TorchStrategy
+from devicecore.migrate.strategies.transformers import PadStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from devicecore.kernels import Exactness
-    from devicecore.migrate.strategy import Strategy
+    from devicecore.migrate.calls.strategy import Strategy
 
 # Names with what computes them: a module of ours and a function in it, by which they are called.
 COMPUTED: Final[Mapping[str, Mapping[str, str]]] = {
     "PIL": {
-        "PIL.Image.Image.resize": "imaging.pillow:resize",
+        "PIL.Image.Image.resize": "pillow:resize",
     },
     "librosa": {
-        "librosa.core.audio.resample": "audio.sounds:resample",
-        "librosa.core.spectrum.amplitude_to_db": "audio.sounds:amplitude_to_db",
-        "librosa.core.spectrum.istft": "audio.sounds:istft",
-        "librosa.core.spectrum.power_to_db": "audio.sounds:power_to_db",
-        "librosa.core.spectrum.stft": "audio.sounds:stft",
-        "librosa.effects.preemphasis": "audio.sounds:preemphasis",
-        "librosa.feature.spectral.melspectrogram": "audio.sounds:melspectrogram",
-        "librosa.feature.spectral.mfcc": "audio.sounds:mfcc",
+        "librosa.core.audio.resample": "librosa:resample",
+        "librosa.core.spectrum.amplitude_to_db": "librosa:amplitude_to_db",
+        "librosa.core.spectrum.istft": "librosa:istft",
+        "librosa.core.spectrum.power_to_db": "librosa:power_to_db",
+        "librosa.core.spectrum.stft": "librosa:stft",
+        "librosa.effects.preemphasis": "librosa:preemphasis",
+        "librosa.feature.spectral.melspectrogram": "librosa:melspectrogram",
+        "librosa.feature.spectral.mfcc": "librosa:mfcc",
     },
     "numpy": {
-        "numpy.argsort": "arrays.reducing:argsort",
-        "numpy.dot": "arrays.products:dot",
-        "numpy.einsum": "arrays.products:einsum",
-        "numpy.fft.fft": "arrays.fourier:fft",
-        "numpy.fft.fft2": "arrays.fourier:fftn",
-        "numpy.fft.fftn": "arrays.fourier:fftn",
-        "numpy.fft.ifft": "arrays.fourier:fft",
-        "numpy.fft.ifft2": "arrays.fourier:fftn",
-        "numpy.fft.ifftn": "arrays.fourier:fftn",
-        "numpy.fft.irfft": "arrays.fourier:fft",
-        "numpy.fft.rfft": "arrays.fourier:fft",
-        "numpy.inner": "arrays.products:inner",
-        "numpy.linalg.cholesky": "arrays.products:cholesky",
-        "numpy.linalg.det": "arrays.products:det",
-        "numpy.linalg.eigvalsh": "arrays.products:eigvalsh",
-        "numpy.linalg.inv": "arrays.products:inv",
-        "numpy.linalg.norm": "arrays.products:norm",
-        "numpy.linalg.solve": "arrays.products:solve",
-        "numpy.linalg.svd": "arrays.products:svd",
-        "numpy.matmul": "arrays.products:matmul",
-        "numpy.mean": "arrays.reducing:mean",
-        "numpy.sort": "arrays.reducing:sort",
-        "numpy.std": "arrays.reducing:std",
-        "numpy.sum": "arrays.reducing:total",
-        "numpy.tensordot": "arrays.products:tensordot",
-        "numpy.var": "arrays.reducing:var",
+        "numpy.argsort": "numpy.reductions:argsort",
+        "numpy.dot": "numpy.linalg:dot",
+        "numpy.einsum": "numpy.linalg:einsum",
+        "numpy.fft.fft": "numpy.fft:fft",
+        "numpy.fft.fft2": "numpy.fft:fftn",
+        "numpy.fft.fftn": "numpy.fft:fftn",
+        "numpy.fft.ifft": "numpy.fft:fft",
+        "numpy.fft.ifft2": "numpy.fft:fftn",
+        "numpy.fft.ifftn": "numpy.fft:fftn",
+        "numpy.fft.irfft": "numpy.fft:fft",
+        "numpy.fft.rfft": "numpy.fft:fft",
+        "numpy.inner": "numpy.linalg:inner",
+        "numpy.linalg.cholesky": "numpy.linalg:cholesky",
+        "numpy.linalg.det": "numpy.linalg:det",
+        "numpy.linalg.eigvalsh": "numpy.linalg:eigvalsh",
+        "numpy.linalg.inv": "numpy.linalg:inv",
+        "numpy.linalg.norm": "numpy.linalg:norm",
+        "numpy.linalg.solve": "numpy.linalg:solve",
+        "numpy.linalg.svd": "numpy.linalg:svd",
+        "numpy.matmul": "numpy.linalg:matmul",
+        "numpy.mean": "numpy.reductions:mean",
+        "numpy.sort": "numpy.reductions:sort",
+        "numpy.std": "numpy.reductions:std",
+        "numpy.sum": "numpy.reductions:total",
+        "numpy.tensordot": "numpy.linalg:tensordot",
+        "numpy.var": "numpy.reductions:var",
     },
     "scipy": {
-        "scipy.signal.convolve": "signals.convolving:convolve",
-        "scipy.signal.correlate": "signals.convolving:correlate",
-        "scipy.signal.detrend": "signals.spectra:detrend",
-        "scipy.signal.fftconvolve": "signals.convolving:fftconvolve",
-        "scipy.signal.filtfilt": "signals.recursive:filtfilt",
-        "scipy.signal.hilbert": "signals.spectra:hilbert",
-        "scipy.signal.istft": "signals.spectra:istft",
-        "scipy.signal.lfilter": "signals.recursive:lfilter",
-        "scipy.signal.oaconvolve": "signals.convolving:fftconvolve",
-        "scipy.signal.resample": "signals.resampling:resample",
-        "scipy.signal.resample_poly": "signals.resampling:resample_poly",
-        "scipy.signal.sosfilt": "signals.recursive:sosfilt",
-        "scipy.signal.sosfiltfilt": "signals.recursive:sosfiltfilt",
-        "scipy.signal.spectrogram": "signals.spectra:spectrogram",
-        "scipy.signal.stft": "signals.spectra:stft",
-        "scipy.signal.upfirdn": "signals.resampling:upfirdn",
-        "scipy.spatial.distance.cdist": "text.distances:cdist",
-        "scipy.spatial.distance.pdist": "text.distances:pdist",
+        "scipy.signal.convolve": "scipy.convolution:convolve",
+        "scipy.signal.correlate": "scipy.convolution:correlate",
+        "scipy.signal.detrend": "scipy.spectral:detrend",
+        "scipy.signal.fftconvolve": "scipy.convolution:fftconvolve",
+        "scipy.signal.filtfilt": "scipy.iir:filtfilt",
+        "scipy.signal.hilbert": "scipy.spectral:hilbert",
+        "scipy.signal.istft": "scipy.spectral:istft",
+        "scipy.signal.lfilter": "scipy.iir:lfilter",
+        "scipy.signal.oaconvolve": "scipy.convolution:fftconvolve",
+        "scipy.signal.resample": "scipy.resampling:resample",
+        "scipy.signal.resample_poly": "scipy.resampling:resample_poly",
+        "scipy.signal.sosfilt": "scipy.iir:sosfilt",
+        "scipy.signal.sosfiltfilt": "scipy.iir:sosfiltfilt",
+        "scipy.signal.spectrogram": "scipy.spectral:spectrogram",
+        "scipy.signal.stft": "scipy.spectral:stft",
+        "scipy.signal.upfirdn": "scipy.resampling:upfirdn",
+        "scipy.spatial.distance.cdist": "scipy.distance:cdist",
+        "scipy.spatial.distance.pdist": "scipy.distance:pdist",
     },
     "skimage": {
-        "skimage.transform._warps.resize": "imaging.scikit:resize",
+        "skimage.transform._warps.resize": "scikit_image:resize",
     },
     "sklearn": {
-        "sklearn.metrics.pairwise.cosine_similarity": "text.distances:cosine_similarity",
+        "sklearn.metrics.pairwise.cosine_similarity": "scipy.distance:cosine_similarity",
     },
 }
 
@@ -159,7 +159,7 @@ def strategies_of(package: str) -> dict[str, Strategy]:
         found[name] = MovedStrategy(
             name, promise, name not in _NOT_IN_WORKERS, makes_new=name == _CAUSAL_MASK
         )
-    found |= transforms.strategies_of(package)
+    found |= torchvision.strategies_of(package)
     return found | {name: PadStrategy(name) for name in _PADS.get(package, ())}
 
 

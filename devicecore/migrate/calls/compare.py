@@ -1,0 +1,38 @@
+"""Whether what a device gave is as near to the original's result as was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from devicecore.migrate.calls.arrays import to_host
+
+if TYPE_CHECKING:
+    from devicecore.kernels import Exactness
+
+
+def keeps(promise: Exactness, found: Any, expected: Any) -> bool:
+    """Return whether a result is as near to the original's as was promised."""
+    import numpy as np
+
+    from devicecore.cv.self_test import keeps_promise  # it imports torch
+
+    if isinstance(expected, Mapping):
+        return (
+            isinstance(found, Mapping)
+            and found.keys() == expected.keys()
+            and all(keeps(promise, found[key], value) for key, value in expected.items())
+        )
+    if isinstance(expected, (tuple, list)):
+        return (
+            isinstance(found, (tuple, list))
+            and len(found) == len(expected)
+            and all(keeps(promise, *pair) for pair in zip(found, expected, strict=True))
+        )
+    found, expected = to_host(found), to_host(expected)
+    one: Any = np.asarray(found)
+    other: Any = np.asarray(expected)
+    if other.dtype.kind == "c" and one.dtype == other.dtype:
+        parts = (one.real, other.real), (one.imag, other.imag)
+        return all(keeps_promise(promise, *pair) for pair in parts)
+    return keeps_promise(promise, found, expected)

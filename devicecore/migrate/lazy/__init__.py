@@ -1,1 +1,0 @@
-"""Frames whose calls are recorded first, and computed together on a device."""

@@ -1,1 +1,0 @@
-"""Loaders whose workers record what a plan names, and whose own process computes it."""

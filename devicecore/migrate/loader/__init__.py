@@ -1,0 +1,1 @@
+"""`DeviceLoader`: workers record the calls of samples, the loader computes them by the batch."""

@@ -1,0 +1,128 @@
+"""Memory that a worker shares with the process that it loads for, used again and again.
+
+New memory costs more than the copy into it, and each piece of shared memory takes a file
+descriptor. So a worker fills a piece for each batch, the other process says in the piece itself
+that it has read it, and then the worker fills it anew.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from devicecore.migrate.loader.shm_blocks import Piece
+from devicecore.migrate.recording.nodes import Node, source, sources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from devicecore.migrate.loader.shm_blocks import Loan
+
+    Array = np.ndarray[Any, Any]
+    Shape = tuple[int, ...]
+
+# Where arrays begin; the first of these has the sign that a piece is in use.
+_ALIGNMENT: Final = 256
+_SMALLEST: Final = 1 << 20
+
+
+class Shared(Node):
+    """An array in a piece of shared memory.
+
+    Attributes:
+        piece: The piece.
+    """
+
+    __slots__ = ("_start", "piece")
+
+    def __init__(self, piece: Piece, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+        array = piece.view(start, shape, dtype)
+        super().__init__(source(array).kind, (), array)
+        self.piece: Final = piece
+        self._start = start
+
+    def __reduce__(self) -> Any:
+        return Borrowed, (self.piece, self._start, self.kind.shape, self.kind.dtype)
+
+
+class Borrowed(Node):
+    """The same in the process that it was sent to.
+
+    Attributes:
+        loan: The piece.
+    """
+
+    __slots__ = ("loan",)
+
+    def __init__(self, loan: Loan, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+        array = loan.piece.view(start, shape, dtype)
+        super().__init__(source(array).kind, (), array)
+        self.loan: Final = loan
+
+
+class Arena:
+    """Copies arrays into pieces of shared memory.
+
+    Args:
+        owner: Whose these are, for the process that they are sent to.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._pieces: list[Piece] = []
+        self._filled: set[Piece] = set()
+        self._sent: set[Piece] = set()
+        self._piece: Piece | None = None
+        self._used = 0
+        self._wanted = _SMALLEST
+
+    def keep(self, array: Array) -> Shared:
+        """Return the values of an array, in shared memory."""
+        start = -(-self._used // _ALIGNMENT) * _ALIGNMENT
+        if self._piece is None or start + array.nbytes > self._piece.bytes.nbytes:
+            self._wanted = max(self._wanted, array.nbytes + _ALIGNMENT, 2 * self._used)
+            self._piece, start = self._another(), _ALIGNMENT
+            self._filled.add(self._piece)
+        found = Shared(self._piece, start, array.shape, array.dtype)
+        assert found.host is not None
+        found.host[...] = array
+        self._used = start + array.nbytes
+        return found
+
+    def send(self, nodes: Sequence[Node]) -> None:
+        """Say that the other process gets values, and then frees the pieces that are read."""
+        self._sent |= {node.piece for node in sources(nodes) if isinstance(node, Shared)}
+
+    def close(self) -> None:
+        """Begin another piece for what is kept next; those of which nothing is sent are free."""
+        self._begin(self._filled - self._sent)
+
+    def drop(self) -> None:
+        """Begin another piece, as nothing of a batch will be sent."""
+        self._begin(self._filled)
+
+    def _begin(self, unused: set[Piece]) -> None:
+        for piece in unused:
+            piece.free()
+        self._filled, self._sent = set(), set()
+        self._piece = None
+        self._used = 0
+
+    def _another(self) -> Piece:
+        for piece in self._pieces:
+            if piece.is_free and piece.bytes.nbytes >= self._wanted:
+                piece.take()
+                return piece
+        self._pieces = [each for each in self._pieces if not each.is_free]
+        # As torch's own collation makes memory for a batch in a worker.
+        made: Any = torch.UntypedStorage
+        storage = made._new_shared(self._wanted, device="cpu")  # noqa: SLF001
+        memory = torch.empty(0, dtype=torch.uint8).set_(storage)
+        piece = Piece(self._owner, uuid.uuid4().hex, memory)
+        piece.take()
+        self._pieces.append(piece)
+        return piece

@@ -1,0 +1,112 @@
+"""Arrays of a dataset that do not change: forked workers have the same, and need not send them."""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from devicecore.migrate.recording.nodes import Node, source
+from devicecore.migrate.recording.snapshots import is_frozen, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Array = np.ndarray[Any, Any]
+
+# Containers in containers are looked into so deep.
+_MOST_DEEP = 3
+_CONTAINERS = (list, tuple)
+
+
+class Held:
+    """The arrays of a dataset that do not change, which stay where they are as long as this does.
+
+    Args:
+        dataset: The dataset.
+        is_immutable: Whether that are all of them, and not only those that are read-only.
+    """
+
+    def __init__(self, dataset: Any, *, is_immutable: bool = False) -> None:
+        self._is_immutable = is_immutable
+        found = {_start(each): each for each in _arrays(dataset) if self._is_fixed(each)}
+        self.name: Final = uuid.uuid4().hex
+        self._starts = sorted(found)
+        self._arrays = [found[start] for start in self._starts]
+        _known[self.name] = self
+
+    def node(self, array: Array) -> HeldNode | None:
+        """Return the value of an array that lies in one of these; None if it does not."""
+        if not self._is_fixed(array):
+            return None
+        start = _start(array)
+        index = bisect_right(self._starts, start) - 1
+        if index < 0:
+            return None
+        offset = start - self._starts[index]
+        if offset + array.nbytes > self._arrays[index].nbytes:
+            return None
+        return HeldNode(self, index, offset, array.shape, array.dtype)
+
+    def _is_fixed(self, array: Array) -> bool:
+        is_whole = array.flags.c_contiguous and not array.dtype.hasobject
+        return is_whole and (self._is_immutable or is_frozen(array))
+
+    def view(self, index: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Return the array that lies in one of these."""
+        whole = readable(self._arrays[index]).reshape(-1).view(np.uint8)
+        return np.ndarray(shape, dtype, whole, offset)
+
+
+class HeldNode(Node):
+    """An array in one that a dataset has.
+
+    Args:
+        held: The dataset's arrays.
+        index: Which of them.
+        offset: Where it begins there, in bytes.
+        shape: Its shape.
+        dtype: Its type.
+    """
+
+    __slots__ = ("_place",)
+
+    def __init__(
+        self, held: Held, index: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        array = held.view(index, offset, shape, dtype)
+        super().__init__(source(array).kind, (), array)
+        self._place = (held.name, index, offset, shape, dtype)
+
+    def __reduce__(self) -> Any:
+        return _again, self._place
+
+
+_known: WeakValueDictionary[str, Held] = WeakValueDictionary()
+
+
+def _again(name: str, *place: Any) -> HeldNode:
+    return HeldNode(_known[name], *place)
+
+
+def _start(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _arrays(dataset: Any) -> Iterator[Array]:
+    """Yield the arrays among the attributes of a dataset."""
+    level = list(getattr(dataset, "__dict__", {}).values())
+    for _ in range(_MOST_DEEP):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, np.ndarray):
+                yield value
+            elif type(value) in _CONTAINERS:
+                below += value
+            elif type(value) is dict:
+                below += value.values()
+        level = below

@@ -1,0 +1,350 @@
+"""The wrappers that stand in for one function, each around the one before it."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+from devicecore.fork import rearm_after_fork
+from devicecore.migrate.patching.binding import ABSENT, Place, described
+from devicecore.migrate.patching.pickling import ORIGINALS
+from devicecore.migrate.patching.referrers import bindings
+from devicecore.migrate.patching.wraps import dress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+
+class Link(partial[Any]):
+    """What one wrapper is around: calling it calls whatever is below that wrapper now.
+
+    It is a `functools.partial` of the original so that `inspect`, and whatever decorates it, takes
+    it for what the original is. A wrapper in a hurry calls ``link.target`` itself.
+
+    Attributes:
+        original: The function, past all wrappers.
+        target: What is below: the original, or the wrapper of whoever patched it before.
+        active: Whether the wrapper is in use. One that is not, and was captured by somebody while
+            it was, should do nothing but call the target.
+        wrapper: The wrapper; None once it is not in use any more.
+        chain: All the wrappers of the function.
+    """
+
+    __slots__ = ("active", "chain", "original", "target", "wrapper")
+
+    original: Any
+    target: Any
+    active: bool
+    wrapper: Any
+    chain: Chain
+
+    @classmethod
+    def on(cls, chain: Chain) -> Link:
+        """Return a link that is to be put on *chain*."""
+        link = cls(chain.original)
+        link.chain = chain
+        link.original = chain.original
+        link.target = chain.top
+        link.active = True
+        link.wrapper = None
+        return link
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call what is below."""
+        return self.target(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<what is below a wrapper of {described(self.original)}>"
+
+
+class Chain:
+    """One function, the wrappers around it, and the places that show the outermost one.
+
+    Attributes:
+        original: The function.
+        bottom: What the innermost wrapper calls: the original, or what a class inherits now.
+        links: The wrappers, the innermost first.
+        places: Where the outermost one is.
+        lost: Places where others have put something else since.
+        retired: Wrappers that are not in use any more, and that somebody may put back somewhere.
+        address: The module and the name that lead to the original.
+        is_of_class: Whether it is a class's function, and is looked for nowhere else.
+    """
+
+    __slots__ = (
+        "address",
+        "bottom",
+        "is_of_class",
+        "links",
+        "lost",
+        "original",
+        "places",
+        "retired",
+    )
+
+    def __init__(self, place: Place, original: Any, bottom: Any) -> None:
+        self.original: Final = original
+        self.bottom: Any = bottom
+        self.links: list[Link] = []
+        self.places: list[Place] = [place]
+        self.lost: list[Place] = []
+        self.retired: WeakSet[Any] = WeakSet()
+        self.is_of_class: Final = place.is_in_class
+        self.address: tuple[str, str] = (place.home, place.name)
+
+    def give_address(self) -> None:
+        """Let the original be pickled while it is patched, and remember where it is at home."""
+        original, (home, name) = self.original, self.address
+        ORIGINALS.add(original, home, self)
+        self.address = ORIGINALS.address_of(original) or (
+            getattr(original, "__module__", None) or home,
+            getattr(original, "__qualname__", name),
+        )
+
+    @property
+    def top(self) -> Any:
+        """What is to be called."""
+        return self.links[-1].wrapper if self.links else self.bottom
+
+    def wrappers(self) -> list[Any]:
+        """Return the wrappers that are in use, and those that were."""
+        return [*(link.wrapper for link in self.links), *self.retired]
+
+    def connect(self) -> None:
+        """Let each wrapper call the one below it, and only the outermost be pickled by its name."""
+        below = self.bottom
+        for link in self.links:
+            link.target = below
+            below = link.wrapper
+            if link is self.links[-1]:
+                ORIGINALS.uncover(link.wrapper)
+            else:
+                ORIGINALS.cover(link.wrapper)
+
+    def show(self) -> None:
+        """Put the outermost wrapper, or what was there before, where nobody else has been since.
+
+        Raises:
+            TypeError: A class cannot be changed.
+        """
+        for place in list(self.places):
+            if not place.is_ours:
+                self.lose(place)
+            elif self.links:
+                place.put(self.top)
+            elif place.now is not place.before:
+                place.put_back()
+
+    def lose(self, place: Place) -> None:
+        """Leave *place* to whoever has put something else there."""
+        self.places.remove(place)
+        if not place.is_users:  # whoever has taken a name may give it another meaning
+            self.lost.append(place)
+
+
+class Chains:
+    """All functions that are patched in this process: one object, `CHAINS`.
+
+    Attributes:
+        lock: Held while anything is put on or taken off.
+    """
+
+    __slots__ = ("__weakref__", "_all", "lock")
+
+    def __init__(self) -> None:
+        self._all: list[Chain] = []
+        self.after_fork()
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make a lock that no thread of the parent holds."""
+        self.lock: threading.RLock = threading.RLock()
+
+    def put_on(
+        self,
+        patches: Iterable[tuple[Any, str, Callable[[Link], Any]]],
+        links: list[Link],
+        *,
+        is_anew: bool = False,
+    ) -> None:
+        """Put a wrapper on each of some functions; all of them or, on an error, none.
+
+        Args:
+            patches: The owner of each, the name of the attribute, and what makes the wrapper.
+            links: What is put on is added to it before anything is changed, so that whoever has it
+                can take it off after an interrupt.
+            is_anew: The functions were made anew by a reload, so nobody is to blame for that.
+
+        Raises:
+            AttributeError: There is no such attribute.
+            TypeError: It is no function, its class cannot be changed, or the wrapper is no such
+                function as that.
+            Exception: Making a wrapper failed.
+        """
+        new: list[Link] = []
+        with self.lock:
+            try:
+                known = _Known(self._all)
+                for owner, name, make_wrapper in patches:
+                    chain = self._chain_at(Place(owner, name), known, is_anew=is_anew)
+                    link = Link.on(chain)
+                    links.append(link)
+                    new.append(link)
+                    wrapper = make_wrapper(link)
+                    dress(wrapper, chain.original, chain.address)
+                    link.wrapper = wrapper
+                    chain.links.append(link)
+                    known.functions[id(link.wrapper)] = chain
+                chains = _each_once(link.chain for link in new)
+                self._find_places(chains)
+                for chain in chains:
+                    chain.connect()
+                    chain.show()
+                self._tell_heirs()
+            except BaseException:  # an interrupt, too, leaves nothing half done
+                self.take_off(new)
+                links[:] = [link for link in links if link not in new]
+                self._drop_empty()  # also one that no link has come to
+                raise
+
+    def take_off(self, links: Sequence[Link]) -> list[str]:
+        """Take wrappers off, and return what could not be put back, in words.
+
+        Taken off twice is taken off once, also if the first time was interrupted.
+        """
+        if not links:
+            return []
+        with self.lock:
+            chains = _each_once(link.chain for link in links)
+            self._find_places(chains)
+            for link in links:
+                link.active = False
+                if link in link.chain.links:
+                    link.chain.links.remove(link)
+                if link.wrapper is None:
+                    continue
+                link.chain.retired.add(link.wrapper)
+                link.target = link.original
+                ORIGINALS.cover(link.wrapper)
+                link.wrapper = None  # which has the link: neither would go before a collection
+            texts = []
+            for chain in chains:
+                chain.connect()
+                chain.show()
+                texts += [
+                    f"{place} is left as it is: {described(place.now)} is there now"
+                    for place in chain.lost
+                ]
+                chain.lost.clear()
+            self._drop_empty()
+            self._tell_heirs()
+        return texts
+
+    def has(self, owner: Any, name: str, links: Iterable[Link]) -> bool:
+        """Return whether one of *links* is on the function that is at a place now."""
+        place = Place(owner, name)
+        return any(
+            each.key == place.key and each.is_ours for link in links for each in link.chain.places
+        )
+
+    def holders(self) -> list[Any]:
+        """Return what may hold the originals: the wrappers, and what has been in their places."""
+        with self.lock:
+            wrappers = [link.wrapper for chain in self._all for link in chain.links]
+            return wrappers + [place.before for chain in self._all for place in chain.places]
+
+    def _chain_at(self, place: Place, known: _Known, *, is_anew: bool) -> Chain:
+        """Return the chain of the function that is at *place*, which now belongs to it."""
+        function = place.function()
+        for chain in known.chains_at(place):
+            for each in [own for own in chain.places if own.key == place.key]:
+                if each.is_ours:
+                    return chain
+                chain.lose(each)
+                if is_anew and each in chain.lost:
+                    chain.lost.remove(each)
+        below = known.functions.get(id(function))
+        if below is not None and not place.is_in_class and not below.is_of_class:
+            self._join(below, place)
+            known.add_place(below, place)
+            return below
+        made = Chain(place, function if below is None else below.original, function)
+        self._all.append(made)
+        made.give_address()
+        known.add(made)
+        return made
+
+    def _join(self, chain: Chain, place: Place) -> None:
+        chain.lost = [lost for lost in chain.lost if lost.key != place.key]
+        if place.before is not ABSENT:
+            place.before = chain.original  # what it would hold if nothing had been patched
+        chain.places.append(place)
+
+    def _find_places(self, chains: Sequence[Chain]) -> None:
+        """Add the names of all modules that are bound to a function, or to a wrapper of it."""
+        by_value: dict[int, Chain] = {}
+        values: list[Any] = []
+        for chain in chains:
+            found = chain.wrappers()
+            if not chain.is_of_class:
+                found.append(chain.original)
+            values += found
+            by_value |= {id(value): chain for value in found}
+        known = {place.key for chain in chains for place in chain.places}
+        for module, name, value in bindings(values):
+            place = Place(module, name)
+            if place.key not in known and place.now is value:
+                known.add(place.key)
+                place.is_users = True
+                self._join(by_value[id(value)], place)
+
+    def _drop_empty(self) -> None:
+        for chain in [each for each in self._all if not each.links]:
+            ORIGINALS.discard(chain.original, chain)
+            self._all.remove(chain)
+
+    def _tell_heirs(self) -> None:
+        """Let the wrappers of inherited methods call what their class inherits now."""
+        for chain in self._all:
+            for place in chain.places:
+                if place.before is ABSENT and place.is_in_class:
+                    chain.bottom = place.inherited_function(chain.bottom)
+                    chain.connect()
+
+
+class _Known:
+    """Where chains are, while several functions are patched: there may be hundreds.
+
+    Attributes:
+        functions: The chain that each function is the original of, or a wrapper in.
+    """
+
+    def __init__(self, chains: Iterable[Chain]) -> None:
+        self.functions: dict[int, Chain] = {}
+        self._at: dict[tuple[int, str], list[Chain]] = {}
+        for chain in chains:
+            self.add(chain)
+
+    def add(self, chain: Chain) -> None:
+        """Add all that belongs to a chain."""
+        for function in (chain.original, *chain.wrappers()):
+            self.functions.setdefault(id(function), chain)
+        for place in chain.places:
+            self.add_place(chain, place)
+
+    def add_place(self, chain: Chain, place: Place) -> None:
+        """Add one place."""
+        self._at.setdefault(place.key, []).append(chain)
+
+    def chains_at(self, place: Place) -> Sequence[Chain]:
+        """Return the chains that are, or were, at a place."""
+        return self._at.get(place.key, ())
+
+
+def _each_once(chains: Iterable[Chain]) -> list[Chain]:
+    return list({id(chain): chain for chain in chains}.values())
+
+
+CHAINS: Final = Chains()

@@ -1,0 +1,1 @@
+"""Records the calls of a frame, and computes them together on a device."""

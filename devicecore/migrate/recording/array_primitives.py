@@ -1,0 +1,208 @@
+"""What programs do with arrays between two calls: views, copies, and tables of bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from attrs import frozen
+
+from devicecore.migrate.recording import lookup_tables
+from devicecore.migrate.recording.bounds import range_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.device import Device
+    from devicecore.migrate.plan.optimization_plan import Options
+    from devicecore.migrate.recording.nodes import Result
+
+    Array = np.ndarray[Any, Any]
+
+# Images have three, and one is for those of a batch.
+_MOST_AXES: Final = 5
+WHOLE: Final = (None, None, None)
+"""The slice of a whole axis, as `INDEX` has it."""
+
+
+class _OfArrays:
+    """What all of them have in common: the first argument is the array."""
+
+    __slots__ = ()
+
+    def takes(self, place: int | str, /) -> bool:
+        """Return whether an argument is a value, and not a constant."""
+        return place == 0
+
+    def range(self, args: Sequence[Any], _: dict[str, Any], /) -> tuple[float, float]:
+        """Return between which numbers the values lie: as those of the array do."""
+        return range_of(args[0])
+
+
+@frozen(cache_hash=True)
+class View(_OfArrays):
+    """Part of an array, or the array with its axes in another order, in the same memory.
+
+    Attributes:
+        name: ``"index"`` or ``"transpose"``.
+    """
+
+    name: str
+
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result] | None:
+        """Return the shape and the type of the view; None if there is none."""
+        kind, how = args
+        try:
+            found = self.on_host([np.broadcast_to(np.empty((), kind.dtype), kind.shape), how], {})
+        except (IndexError, ValueError):  # for numpy to say
+            return None
+        return ((found.shape, found.dtype),)
+
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+        """Return the view."""
+        array, how = args
+        if self.name == "transpose":
+            return array.transpose(how)
+        return array[tuple(slice(*each) if type(each) is tuple else each for each in how)]
+
+    def on_device(
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
+    ) -> Any:
+        """Return the view of a tensor."""
+        tensor, how = args
+        if self.name == "transpose":
+            return tensor.permute(0, *(axis + 1 for axis in how))
+        axis = 1
+        for each in how:
+            if each is None:
+                tensor = tensor.unsqueeze(axis)
+            elif type(each) is int:
+                tensor = tensor.select(axis, each)
+                continue
+            else:
+                tensor = _sliced(tensor, axis, slice(*each))
+            axis += 1
+        return tensor
+
+
+def _sliced(tensor: Any, axis: int, wanted: slice) -> Any:
+    start, stop, step = wanted.indices(tensor.shape[axis])
+    length = len(range(start, stop, step))
+    if step > 0:
+        return tensor[(slice(None),) * axis + (slice(start, start + length * step, step),)]
+    # torch has no steps backwards.
+    last = start + (length - 1) * step
+    forward = tensor[
+        (slice(None),) * axis + (slice(last, start + 1, -step) if length else slice(0),)
+    ]
+    return forward.flip(axis)
+
+
+@frozen(cache_hash=True)
+class Copy(_OfArrays):
+    """An array of the same values, in memory of its own and in C's order.
+
+    Attributes:
+        name: ``"copy"``.
+    """
+
+    name: str = "copy"
+
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result]:
+        """Return the shape and the type."""
+        return (args[0].results[0],)
+
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+        """Return the copy."""
+        return args[0].copy(order="C")
+
+    def on_device(
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
+    ) -> Any:
+        """Return a tensor of C's order; nobody writes into any, so it may be the same one."""
+        return args[0].contiguous()
+
+
+@frozen(cache_hash=True)
+class Pointwise(_OfArrays):
+    """What becomes of bytes, by a table of all 256 of them that numpy itself has computed.
+
+    Attributes:
+        name: ``"pointwise"``.
+    """
+
+    name: str = "pointwise"
+
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result] | None:
+        """Return the shape and the type; None if numpy refuses, or warns of a value."""
+        kind, steps = args
+        found = lookup_tables.table_of(steps)
+        return None if found is None else ((kind.shape, found.host.dtype),)
+
+    def range(self, args: Sequence[Any], _: dict[str, Any], /) -> tuple[float, float]:
+        """Return between which numbers the values lie."""
+        found = lookup_tables.table_of(args[1])
+        assert found is not None
+        return range_of(found.host)
+
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+        """Do the same steps with a whole array."""
+        array, steps = args
+        for step in steps:
+            array = step.on(array, step.placed(array.ndim))
+        return array
+
+    def on_device(
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
+    ) -> Any:
+        """Look all bytes of a tensor up."""
+        tensor, steps = args
+        found = lookup_tables.table_of(steps)
+        assert found is not None
+        return lookup_tables.looked_up(tensor, found)
+
+
+INDEX: Final[View] = View("index")
+TRANSPOSE: Final[View] = View("transpose")
+COPY: Final[Copy] = Copy()
+POINTWISE: Final[Pointwise] = Pointwise()
+
+
+def index_of(key: Any, ndim: int) -> tuple[Any, ...] | None:
+    """Return what stands in square brackets as an argument of `INDEX`; None if it makes a copy.
+
+    Args:
+        key: What stands there.
+        ndim: How many axes the array has.
+    """
+    given = key if type(key) is tuple else (key,)
+    used = sum(each is not None and each is not Ellipsis for each in given)
+    dots = sum(each is Ellipsis for each in given)
+    if dots > 1 or used > ndim or len(given) > _MOST_AXES:
+        return None
+    found: list[Any] = []
+    for each in given:
+        if each is Ellipsis:
+            found += [WHOLE] * (ndim - used)
+        elif each is None:
+            found.append(None)
+        elif isinstance(each, (int, np.integer)) and not isinstance(each, bool):
+            found.append(int(each))
+        elif type(each) is slice and (parts := _parts(each)) is not None:
+            found.append(parts)
+        else:
+            return None
+    return tuple(found) if dots else (*found, *[WHOLE] * (ndim - used))
+
+
+def _parts(given: slice) -> tuple[int | None, ...] | None:
+    parts = (given.start, given.stop, given.step)
+    if not all(each is None or isinstance(each, (int, np.integer)) for each in parts):
+        return None
+    return tuple(None if each is None else int(each) for each in parts)

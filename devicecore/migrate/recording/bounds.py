@@ -1,0 +1,87 @@
+"""Between which numbers all values of a kind lie: then arithmetic neither overflows nor warns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from devicecore.migrate.recording.nodes import Kind
+
+    Range = tuple[float, float]
+
+LARGEST: Final = 1e30
+"""Of values up to this, numpy's arithmetic with single precision has no infinite ones."""
+ANY: Final = (-float("inf"), float("inf"))
+"""The range of values of which nothing is known."""
+
+# By how much OpenCV's functions make values larger, beside the numbers that they are given: sums
+# of a window, and what resampling overshoots.
+_MOST_GAIN = 1e4
+
+
+def range_of(value: Any) -> Range:
+    """Return between which numbers the values of a kind, or of a constant, lie."""
+    if not hasattr(value, "results"):
+        return _of_constant(value)
+    kind: Kind = value
+    if kind.range is None:
+        kind.range = _of_kind(kind)
+    return kind.range
+
+
+def is_known(found: Range) -> bool:
+    """Return whether a range has an end on both sides."""
+    return -LARGEST < found[0] <= found[1] < LARGEST
+
+
+def _of_constant(value: Any) -> Range:
+    found = np.asarray(value)
+    if found.dtype.kind not in "biuf" or not found.size:
+        return ANY
+    return float(found.min()), float(found.max())
+
+
+def _of_kind(kind: Kind) -> Range:
+    own = getattr(kind.operation, "range", None)
+    found = _of_type(kind.dtype)
+    if own is not None:
+        rule: Range = own(*kind.filled(kind.inputs))
+        found = rule if is_known(rule) else found
+    elif kind.dtype.kind == "f":
+        rule = _of_call(kind)
+        found = rule if is_known(rule) else ANY
+    return found
+
+
+def _of_type(dtype: np.dtype[Any]) -> Range:
+    if dtype.kind == "b":
+        return 0.0, 1.0
+    if dtype.kind not in "iu":
+        return ANY
+    limits = np.iinfo(dtype)
+    return float(limits.min), float(limits.max)
+
+
+def _of_call(kind: Kind) -> Range:
+    """Return what a function of OpenCV makes of images and numbers at most."""
+    row = getattr(kind.operation, "row", None)
+    if kind.operation is None or not (row is None or row.bounded):
+        return ANY
+    size = _MOST_GAIN
+    for given in kind.inputs:
+        size *= max(1.0, *map(abs, range_of(given)))
+    numbers = _numbers((*kind.args, *kind.kwargs.values()))
+    size *= 1 + sum(float(np.abs(each).sum()) for each in numbers)
+    return -size, size
+
+
+def _numbers(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _numbers(value)
+        elif isinstance(value, (int, float, np.generic, np.ndarray)):
+            yield np.asarray(value, np.float64)

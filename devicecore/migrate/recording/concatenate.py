@@ -1,0 +1,87 @@
+"""Several arrays in one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from attrs import frozen
+
+from devicecore.migrate.recording.bounds import range_of
+from devicecore.migrate.recording.elementwise import TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from devicecore.device import Device
+    from devicecore.migrate.plan.optimization_plan import Options
+    from devicecore.migrate.recording.bounds import Range
+    from devicecore.migrate.recording.nodes import Result
+
+
+def order_of(layouts: Sequence[Any], axis: int, *, is_new: bool) -> tuple[int, ...] | None:
+    """Return the axes of what numpy makes of arrays, as they lie in memory; None if it refuses.
+
+    It follows the strides of all of them, so numpy itself says so, of the few first values.
+
+    Args:
+        layouts: Arrays of the same shapes, types and strides, with any values.
+        axis: Along which of the result's axes they are joined.
+        is_new: Whether they do not have that axis yet.
+    """
+    few = [each[(slice(2),) * each.ndim] for each in layouts]
+    try:
+        found = np.stack(few, axis) if is_new else np.concatenate(few, axis)
+    except ValueError:  # for numpy to say, of the whole arrays
+        return None
+    steps = list(zip(found.strides, found.shape, strict=True))
+    return tuple(sorted(range(found.ndim), key=steps.__getitem__, reverse=True))
+
+
+@frozen(cache_hash=True)
+class Join:
+    """Arrays of one type, one after the other along an axis.
+
+    Attributes:
+        name: ``"concatenate"``.
+    """
+
+    name: str = "concatenate"
+
+    def takes(self, place: int | str, /) -> bool:
+        """Return whether an argument is a value: those of the list are."""
+        return place == 0
+
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result] | None:
+        """Return the shape and the type; None if numpy refuses, or has to cast."""
+        kinds, axis = args
+        first = kinds[0]
+        if any(each.dtype != first.dtype or each.ndim != first.ndim for each in kinds):
+            return None
+        shapes = [(*each.shape[:axis], *each.shape[axis + 1 :]) for each in kinds]
+        if first.dtype.name not in TYPES or any(each != shapes[0] for each in shapes):
+            return None
+        length = sum(each.shape[axis] for each in kinds)
+        return (((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
+
+    def range(self, args: Sequence[Any], _: dict[str, Any], /) -> Range:
+        """Return between which numbers the values lie."""
+        lows, highs = zip(*map(range_of, args[0]), strict=True)
+        return min(lows), max(highs)
+
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+        """Join arrays."""
+        return np.concatenate(args[0], axis=args[1])
+
+    def on_device(
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
+    ) -> Any:
+        """Join tensors, whose first axis is the one of the images."""
+        import torch
+
+        return torch.cat(list(args[0]), dim=args[1] + 1)
+
+
+JOIN: Final[Join] = Join()

@@ -1,0 +1,137 @@
+"""Frames that make the input of a network, by the kernels of `devicecore.cv.preprocess`."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+
+from devicecore.cv import catalog
+from devicecore.cv.preprocessing import fused_input
+from devicecore.cv.recipe import Recipe
+from devicecore.cv.table import Table
+from devicecore.migrate.recording.array_primitives import COPY, POINTWISE, TRANSPOSE
+from devicecore.migrate.recording.lookup_tables import table_of
+from devicecore.migrate.recording.opencv_primitives import VisionOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from devicecore.cv.recipe import Layout
+    from devicecore.device import Device
+    from devicecore.migrate.recording.nodes import Kind, Node
+
+# Of kinds that were asked about; with more than these all are asked about anew.
+_MOST = 256
+_PLANES_FIRST = (2, 0, 1)
+_COLOURS = (3,)
+
+_known: dict[Kind, Recipe | None] = {}
+
+
+def fused(device: Device, roots: Sequence[Node]) -> torch.Tensor | None:
+    """Return a value of each of several frames in one tensor, if there are kernels for all of it.
+
+    Args:
+        device: Where.
+        roots: The values; all of one kind.
+    """
+    kind = roots[0].kind
+    if kind not in _known:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[kind] = _recipe(kind)
+    recipe = _known[kind]
+    return None if recipe is None else fused_input(device, list(map(_image, roots)), recipe)
+
+
+def _image(root: Node) -> Any:
+    node = root
+    while node.inputs:
+        (node,) = node.inputs
+    return node.host
+
+
+def _recipe(kind: Kind) -> Recipe | None:
+    """Return the recipe that does what a kind does: resize, blur, turn the channels, look up.
+
+    Operations are compared by value: those of a kind may have come from another process.
+    """
+    layout, kind = _laid_out(kind)
+    if kind.operation != POINTWISE or kind.dtype != np.float32:
+        return None
+    values = table_of(kind.args[1])
+    (kind,) = kind.inputs
+    if values is None or values.axis not in {None, 2} or kind.shape[2:] != _COLOURS:
+        return None
+    found = _picture(kind)
+    if found is None:
+        return None
+    height, width = kind.shape[:2]
+    columns = np.broadcast_to(values.host.reshape(256, -1), (256, *_COLOURS))
+    table = Table(np.ascontiguousarray(columns.T))
+    is_swapped, blur = found
+    return Recipe((width, height), "stretch", 0, is_swapped, blur, table, layout)
+
+
+def _laid_out(kind: Kind) -> tuple[Layout, Kind]:
+    """Return the order of the axes, and what is put into that order."""
+    layout: Layout = "NHWC"
+    while kind.operation == COPY or (kind.operation == TRANSPOSE and layout == "NHWC"):
+        if kind.operation == TRANSPOSE:
+            if kind.args[1] != _PLANES_FIRST:
+                break
+            layout = "NCHW"
+        (kind,) = kind.inputs
+    return layout, kind
+
+
+def _picture(kind: Kind) -> tuple[bool, tuple[int, int] | None] | None:
+    """Return whether channels are turned, and the blur, after a resize of a program's image."""
+    is_swapped, blur = False, None
+    while (step := _step(kind)) is not None:
+        (before,) = kind.inputs
+        match step:
+            # The channels can be turned at any time: all else is done with each by itself.
+            case "cvtColor", {"code": cv2.COLOR_BGR2RGB, "dstCn": 0}:
+                is_swapped = not is_swapped
+            case "GaussianBlur", given if blur is None and _is_plain(given):
+                blur = tuple(given["ksize"])
+            case "resize", {"interpolation": cv2.INTER_LINEAR} if _is_given(before):
+                return is_swapped, blur
+            case _:
+                return None
+        kind = before
+    return None
+
+
+def _is_given(kind: Kind) -> bool:
+    """Return whether a value is an image of bytes that the program had."""
+    return kind.operation is None and kind.dtype == np.uint8 and kind.shape[2:] == _COLOURS
+
+
+def _step(kind: Kind) -> tuple[str, dict[str, Any]] | None:
+    """Return the function of OpenCV, and its arguments by names."""
+    operation = kind.operation
+    if not isinstance(operation, VisionOperation) or len(kind.inputs) != 1:
+        return None
+    if kind.options is None or kind.options.kernel not in {None, "triton"}:
+        return None
+    known = catalog.find(operation.function, "torch")
+    if known is None:
+        return None
+    bound = signature(known.planner).bind(*kind.args, **kind.kwargs)
+    bound.apply_defaults()
+    return operation.function, bound.arguments
+
+
+def _is_plain(given: dict[str, Any]) -> bool:
+    return (
+        given["sigmaX"] == given["sigmaY"] == given["hint"] == 0
+        and given["borderType"] == cv2.BORDER_DEFAULT
+        and all(isinstance(each, int) for each in given["ksize"])
+    )

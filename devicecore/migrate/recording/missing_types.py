@@ -1,0 +1,43 @@
+"""Why a device cannot compute recorded values: they are of a type that it has not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from devicecore.cv.device_types import lacks, missing_types
+from devicecore.migrate.recording.nodes import in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from devicecore.device import Device
+    from devicecore.migrate.recording.nodes import Kind, Node
+
+
+def why_lacking(device: Device, roots: Sequence[Node]) -> str:
+    """Return which type the values need that a device has not; nothing if it has all.
+
+    Args:
+        device: Where they would be computed.
+        roots: The values.
+
+    Raises:
+        DeviceError: The device failed when its types were tried.
+    """
+    missing = missing_types(device)
+    if not missing:
+        return ""
+    kinds: list[Kind] = list(dict.fromkeys(root.kind for root in roots))
+    for kind in in_order(kinds):
+        for name in _types(kind):
+            if lacks(missing, name):
+                what = "the program's array" if kind.operation is None else kind.operation.name
+                return f"{what} is in {name}, and {device.name} has no {name}"
+    return ""
+
+
+def _types(kind: Kind) -> Iterator[str]:
+    yield from (dtype.name for _, dtype in kind.results)
+    own = getattr(kind.operation, "computed_type", None)
+    if own is not None:
+        yield own(kind.filled(kind.inputs)[0]).name

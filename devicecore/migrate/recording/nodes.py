@@ -1,0 +1,379 @@
+"""What a frame has called: a `Kind` says how a value is computed, and a `Node` is one value.
+
+All frames that do the same have the same kinds, so that what is found out about one is known of
+the others, and those of a batch can be computed at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from attrs import frozen
+
+from devicecore.cv.cache_key import cache_key
+from devicecore.fork import rearm_after_fork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+
+    from devicecore.device import Device
+    from devicecore.migrate.plan.optimization_plan import Options
+
+    Array = np.ndarray[Any, Any]
+    Result = tuple[tuple[int, ...], np.dtype[Any]]
+
+# Random arguments make ever new kinds; with more than these all are made anew.
+_MOST: Final = 4096
+
+
+class Operation(Protocol):
+    """What computes a value, with the arguments that it has in a `Kind`.
+
+    Attributes:
+        name: Its name, the same in all processes.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name, the same in all processes."""
+        ...
+
+    def takes(self, place: int | str, /) -> bool:
+        """Return whether an array as that argument is a value, and not a constant of the call."""
+        ...
+
+    def results(
+        self, args: Sequence[Any], kwargs: dict[str, Any], options: Options | None, /
+    ) -> Sequence[Result] | None:
+        """Return the shape and the type of the result, or of several; None if it cannot say.
+
+        Args:
+            args: The arguments, with a `Kind` for each value.
+            kwargs: More of them.
+            options: What the plan says of such calls.
+        """
+
+    def on_host(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
+        """Return what the program itself would have got, from arrays."""
+
+    def on_device(
+        self,
+        device: Device,
+        options: Options | None,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        /,
+    ) -> Any:
+        """Return the same from tensors, as tensors; all of them have one more axis, for images.
+
+        Raises:
+            RefusedCallError: No kernel promises as much as is asked for.
+        """
+
+
+class Slot(int):
+    """The place of a value among the arguments of a call: which of the inputs it is."""
+
+    __slots__ = ()
+
+
+FIRST: Final = Slot(0)
+"""Of a call with one value: that one."""
+
+
+class Kind:
+    """How a value is computed.
+
+    Attributes:
+        operation: What computes it; None for an array that the program had.
+        args: The arguments, with a `Slot` for each value.
+        kwargs: More of them.
+        inputs: How the values are computed that it is computed from.
+        results: Shape and type, of each result if there are several.
+        options: What the plan says of such calls.
+        range: Between which numbers its values lie, once somebody has asked `bounds.range_of`.
+    """
+
+    __slots__ = ("args", "inputs", "kwargs", "operation", "options", "range", "results")
+
+    def __init__(  # noqa: PLR0917 - it is made here only
+        self,
+        operation: Operation | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        inputs: tuple[Kind, ...],
+        results: Sequence[Result],
+        options: Options | None,
+    ) -> None:
+        self.operation: Operation | None = operation
+        self.args: tuple[Any, ...] = args
+        self.kwargs: dict[str, Any] = kwargs
+        self.inputs: tuple[Kind, ...] = inputs
+        self.results: Sequence[Result] = results
+        self.options: Options | None = options
+        self.range: tuple[float, float] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return self.results[0][0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its type."""
+        return self.results[0][1]
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.results[0][0])
+
+    def filled(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments with values in their places."""
+        args = [_filled(each, values) for each in self.args]
+        return args, {name: _filled(each, values) for name, each in self.kwargs.items()}
+
+    def __reduce__(self) -> Any:  # all that are sent together have it once
+        given = (self.operation, self.args, self.kwargs, self.inputs, self.options)
+        return (_again, given) if self.inputs else (_of_arrays, self.results[0])
+
+    def __repr__(self) -> str:
+        name = "an array" if self.operation is None else self.operation.name
+        return f"<{name} of {self.inputs}>" if self.inputs else f"<{name}>"
+
+
+class Node:
+    """One value.
+
+    Attributes:
+        kind: How it is computed.
+        inputs: The values that it is computed from.
+        host: The array, where the program had it; never written into.
+        there: What it is on the device, once it was computed.
+    """
+
+    __slots__ = ("host", "inputs", "kind", "there")
+
+    def __init__(
+        self, kind: Kind, inputs: tuple[Node, ...] = (), host: Array | None = None
+    ) -> None:
+        self.kind: Kind = kind
+        self.inputs: tuple[Node, ...] = inputs
+        self.host: Array | None = host
+        self.there: Any = None
+
+    def __reduce__(self) -> Any:
+        if self.kind.operation is None:
+            return source, (self.host,)
+        return Node, (self.kind, self.inputs)
+
+
+_UNKNOWN: Final = object()
+
+
+class _Kinds:
+    """The kinds that are known, by what they are made of."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Kind | None] = {}
+        self.after_fork()
+        rearm_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make a lock that no thread of the parent holds."""
+        self._lock = threading.Lock()
+
+    def find(self, key: Any, make: Callable[[], Kind | None]) -> Kind | None:
+        """Return the kind of *key*, made once; None if there is none.
+
+        Raises:
+            TypeError: The key cannot be one.
+        """
+        found = self._known.get(key, _UNKNOWN)
+        if found is not _UNKNOWN:
+            return found  # type: ignore[return-value]
+        made = make()
+        with self._lock:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            return self._known.setdefault(key, made)
+
+
+_kinds = _Kinds()
+
+
+def source(array: Array) -> Node:
+    """Return the value that an array is; nobody may write into it any more."""
+    return Node(_of_arrays(array.shape, array.dtype), (), array)
+
+
+def _of_arrays(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Kind:
+    """Return the kind of arrays that a program had."""
+    result = (shape, dtype)
+    found = _kinds.find(result, lambda: Kind(None, (), {}, (), (result,), options=None))
+    assert found is not None
+    return found
+
+
+def called(
+    operation: Operation,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    inputs: Sequence[Node],
+    options: Options | None = None,
+) -> Node | None:
+    """Return the value of a call, or None if it cannot be recorded.
+
+    Args:
+        operation: What was called.
+        args: The arguments, with a `Slot` for each value.
+        kwargs: More of them.
+        inputs: The values.
+        options: What the plan says of such calls.
+    """
+    kind = _of_calls(operation, args, kwargs, tuple([node.kind for node in inputs]), options)
+    return None if kind is None else Node(kind, tuple(inputs))
+
+
+def _of_calls(
+    operation: Operation,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    kinds: tuple[Kind, ...],
+    options: Options | None,
+) -> Kind | None:
+    """Return the kind of calls of the same operation, of values of the same kinds."""
+
+    def make() -> Kind | None:
+        given = [_filled(each, kinds) for each in args]
+        named = {name: _filled(each, kinds) for name, each in kwargs.items()}
+        results = operation.results(given, named, options)
+        if results is None:
+            return None
+        return Kind(operation, tuple(args), dict(kwargs), kinds, results, options)
+
+    try:
+        own = tuple([_key(each) for each in args])
+        named = tuple([(name, _key(each)) for name, each in kwargs.items()]) if kwargs else None
+        key = (operation, kinds, own, named, options)
+        hash(key)
+    except TypeError:  # an argument of some other class: nobody knows what it may do
+        return None
+    return _kinds.find(key, make)
+
+
+@frozen
+class Part:
+    """One of several results.
+
+    Attributes:
+        name: ``"part"``.
+    """
+
+    name: str = "part"
+
+    def takes(self, place: int | str, /) -> bool:
+        """Return whether an argument is a value: the results are."""
+        return place == 0
+
+    def results(
+        self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
+    ) -> Sequence[Result]:
+        """Return the shape and the type of the one."""
+        return (args[0].results[args[1]],)
+
+    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+        """Return it."""
+        return args[0][args[1]]
+
+    def on_device(
+        self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
+    ) -> Any:
+        """Return it."""
+        return args[0][args[1]]
+
+
+_PART: Final = Part()
+
+
+def part(node: Node, index: int) -> Node:
+    """Return one of several results."""
+    found = called(_PART, (Slot(0), index), {}, (node,))
+    assert found is not None
+    return found
+
+
+def _again(
+    operation: Operation,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    kinds: tuple[Kind, ...],
+    options: Options | None,
+) -> Kind:
+    found = _of_calls(operation, args, kwargs, kinds, options)
+    if found is None:
+        msg = f"another process has recorded a call of {operation.name} that cannot be here"
+        raise ValueError(msg)
+    return found
+
+
+def in_order(roots: Sequence[Any]) -> Iterator[Any]:
+    """Yield nodes, or kinds, and all that they are computed from, what is needed first."""
+    seen: set[int] = set()
+    waiting = [(each, False) for each in reversed(roots)]
+    while waiting:
+        node, is_ready = waiting.pop()
+        if is_ready:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            waiting.append((node, True))
+            waiting += [(each, False) for each in reversed(node.inputs)]
+
+
+def sources(roots: Sequence[Node]) -> Iterator[Node]:
+    """Yield the nodes that others are computed from, and that are computed from none."""
+    if len(roots) == 1:
+        (node,) = roots
+        while len(node.inputs) == 1:  # most do one thing after the other
+            (node,) = node.inputs
+        if not node.inputs:
+            yield node
+            return
+    yield from (node for node in in_order(roots) if not node.inputs)
+
+
+def on_host(root: Node) -> Any:
+    """Return a value as the program itself would have computed it, in an array of its own."""
+    values: dict[int, Any] = {}
+    for node in in_order([root]):
+        if node.kind.operation is None:
+            values[id(node)] = node.host
+        else:
+            args, kwargs = node.kind.filled([values[id(each)] for each in node.inputs])
+            values[id(node)] = node.kind.operation.on_host(args, kwargs)
+    found = values[id(root)]
+    return found.copy() if root.host is not None else found
+
+
+def _filled(value: Any, values: Sequence[Any]) -> Any:
+    if type(value) is Slot:
+        return values[value]
+    if type(value) is list or type(value) is tuple:
+        return type(value)([_filled(each, values) for each in value])
+    return value
+
+
+_SIMPLE = frozenset({int, bool, str, type(None), Slot})
+
+
+def _key(value: Any) -> Any:
+    own = type(value)
+    if own in _SIMPLE:
+        return own, value
+    if own is list or own is tuple:
+        return (own, *map(_key, value))
+    return cache_key(value)

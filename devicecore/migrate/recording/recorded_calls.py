@@ -1,0 +1,176 @@
+"""Frames that a plan wants recorded, and the calls inside of them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from devicecore.first_use import Stopwatch
+from devicecore.ledger import default_ledger
+from devicecore.migrate.calls.arrays import pixels_among
+from devicecore.migrate.calls.call_site import Site, import_torch
+from devicecore.migrate.recording.checkpoint import Saved
+from devicecore.migrate.recording.current import OPEN, RECORDING, current
+from devicecore.migrate.recording.frame import Frame
+from devicecore.migrate.recording.materialize import kept_of, returned
+from devicecore.migrate.recording.opencv_random import AGAIN
+from devicecore.migrate.recording.operators import on_arrays
+from devicecore.runtime import host_cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from devicecore.device import Device
+    from devicecore.migrate.calls.call_site import Care
+    from devicecore.migrate.calls.report import Tally
+    from devicecore.migrate.calls.strategy import Strategy
+    from devicecore.migrate.plan.optimization_plan import Options
+    from devicecore.migrate.recording.nodes import Operation
+    from devicecore.migrate.recording.recording import Recording
+
+REFUSALS = (
+    AttributeError,
+    BufferError,
+    NotImplementedError,
+    RuntimeError,
+    SystemError,
+    TypeError,
+    ValueError,
+)
+"""What code that cannot use a `DeviceArray` may raise. Other errors are the program's own."""
+
+
+@frozen(eq=False)
+class FrameSite(Site):
+    """The calls of a frame: what it calls is recorded, and computed when it is asked for."""
+
+    def _tried(
+        self,
+        device: Device,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Return what the frame returns, with arrays of numpy that the device has computed."""
+        if current() is not None:  # part of a frame that is recorded already
+            return super()._tried(device, original, args, kwargs)
+        frame = Frame(self, device)
+        saved = Saved(args, kwargs)
+        watch = Stopwatch()
+        import_torch(device)
+        token = RECORDING.set(frame.recording)
+        OPEN.add(frame)
+        try:
+            result = self.strategy.compute(device, self.options, original, args, kwargs)
+            result = returned(result, frame.recording, [*args, *kwargs.values()])
+        except Exception as raised:
+            if not self._may_be_ours(raised, frame.recording):
+                frame.count(watch)
+                raise
+            reason = f"it ran anew: {type(raised).__name__}: {raised}"
+        else:
+            self._check(frame.recording)
+            if frame.is_right:
+                self.state.succeeded()
+            frame.count(watch)
+            return result
+        finally:
+            frame.recording.is_over = True
+            OPEN.discard(frame)
+            RECORDING.reset(token)
+        before = AGAIN.set(deque(frame.recording.drawn))
+        try:
+            return self._anew(reason, saved, original, args, kwargs)
+        finally:
+            AGAIN.reset(before)
+
+    def _may_be_ours(self, error: Exception, recording: Recording) -> bool:
+        """Return whether the frame may have failed because arrays were not numpy's."""
+        if self.care.is_strict:
+            return False
+        is_of_opencv = type(error).__module__ == "cv2"
+        return bool(recording.calls) and (isinstance(error, REFUSALS) or is_of_opencv)
+
+    def _anew(
+        self,
+        reason: str,
+        saved: Saved,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Run the frame on the host, as if it had not run before."""
+        reason = self.tally.bounded(reason)
+        saved.put_back()
+        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
+        with self.care.inside_kernels():
+            result = self._answered(original, args, kwargs, reason)
+        # Only now: where the original fails too, the error is the program's own.
+        self.state.failed(reason)
+        return result
+
+    def _check(self, recording: Recording) -> None:
+        """See that nobody outside of the frame has arrays that are not numpy's."""
+        kept = kept_of(recording)
+        for memory in kept:
+            memory.on_host()
+        if kept:
+            OPEN.add("arrays that a frame has kept")
+            self.state.switch_off("the frame keeps arrays that it does not return")
+
+
+@frozen(eq=False)
+class LeafSite(Site):
+    """The calls of a function that may be inside of a frame that is recorded.
+
+    Attributes:
+        operation: What records them; None where they are computed at once.
+    """
+
+    operation: Operation | None = None
+
+    def call(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Return what stands for the result of the original, or the result."""
+        recording = current()
+        if recording is None and not OPEN:
+            return super().call(original, args, kwargs)
+        if (
+            self.operation is not None
+            and recording is not None
+            and recording.owner is self.care
+            and recording.device is self.device
+            and self._is_large(args, kwargs)
+        ):
+            start = time.perf_counter()
+            result = recording.record(self.operation, args, kwargs, self.options)
+            if result is not None:
+                self.tally.migrated(0.0, 0, host=time.perf_counter() - start)
+                return result
+        return on_arrays(partial(super().call, original), args, kwargs)
+
+    def _is_large(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        wanted = self.options.min_pixels
+        return not wanted or pixels_among(args, kwargs) >= wanted
+
+
+def site_in_frames(  # noqa: PLR0917 - the fields of a site
+    device: Device | None,
+    source: str,
+    options: Options,
+    strategy: Strategy,
+    care: Care,
+    tally: Tally,
+    off: str,
+) -> Site:
+    """Return a site of a plan that has frames to be recorded; see `Site`."""
+    given = (device, source, options, strategy, care, tally, off)
+    is_recorded = options.residency == "scoped"
+    if strategy.runs_original:
+        return FrameSite(*given) if is_recorded else Site(*given)
+    return LeafSite(*given, getattr(strategy, "recorded", None) if is_recorded else None)

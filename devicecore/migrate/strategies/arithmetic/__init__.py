@@ -1,1 +1,0 @@
-"""What the strategies of several packages do with tensors."""

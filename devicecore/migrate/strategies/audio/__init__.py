@@ -1,1 +1,0 @@
-"""What computes functions of librosa."""

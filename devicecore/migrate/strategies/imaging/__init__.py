@@ -1,1 +1,0 @@
-"""What computes pixels of other packages than OpenCV."""

@@ -1,0 +1,1 @@
+"""Functions of SciPy that torch computes."""
