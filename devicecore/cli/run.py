@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from devicecore.cli.lookout import Lookout
-    from devicecore.migrate.calls.report import Report
+    from devicecore.migrate.calls.report import MigrationReport
 
-_FORMATS: Final[dict[str, Callable[[Report], str]]] = {
+_FORMATS: Final[dict[str, Callable[[MigrationReport], str]]] = {
     ".txt": "{}\n".format,
     ".json": lambda report: report.as_json(),
     ".html": lambda report: report.as_html(),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError, UnknownDeviceError
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.calls.call_site import Care, Site
-from devicecore.migrate.calls.compare import keeps
+from devicecore.migrate.calls.call_site import CallPolicy, CallSite
+from devicecore.migrate.calls.compare import within_tolerance
 from devicecore.migrate.calls.guard import Guard
-from devicecore.migrate.calls.report import Report, Tally, merged
+from devicecore.migrate.calls.report import MigrationReport, Tally, merged
 from devicecore.migrate.calls.strategy import MoveInputStrategy
 from devicecore.migrate.calls.worker_tallies import WorkerTallies
 from devicecore.migrate.patching.blocks import UsedInBlocks, during_calls
@@ -23,14 +23,14 @@ from devicecore.migrate.patching.injector import PatchInjector
 from devicecore.migrate.patching.kernel_context import InsideKernels
 from devicecore.migrate.patching.program_line import warn
 from devicecore.migrate.patching.referrers import imported, namespace_of
-from devicecore.migrate.patching.torchvision_dispatch import Dispatched
+from devicecore.migrate.patching.torchvision_dispatch import TorchvisionDispatch
 from devicecore.migrate.patching.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.patching.ufuncs import as_its_kind
 from devicecore.migrate.patching.wrapper import UniversalWrapper
 from devicecore.migrate.plan.keys import ANY_NUMBER, Keys
 from devicecore.migrate.plan.optimization_plan import OptimizationPlan
 from devicecore.migrate.plan.symbols import has_class_of
-from devicecore.migrate.plan.targets import Target, at_home, function_of, resolve
+from devicecore.migrate.plan.targets import PatchTarget, at_home, function_of, resolve
 from devicecore.migrate.plan.unmatched_keys import doubts, unmatched
 from devicecore.migrate.recording import consumers
 from devicecore.migrate.recording.current import by_host
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
-    from devicecore.migrate.calls.report import Row
+    from devicecore.migrate.calls.report import CallStats
     from devicecore.migrate.calls.strategy import Strategy
-    from devicecore.migrate.patching.tracker import Node
+    from devicecore.migrate.patching.tracker import CallPath
     from devicecore.migrate.patching.wrapper import Handler
     from devicecore.migrate.plan.keys import Key, Segments
     from devicecore.migrate.plan.optimization_plan import PlanEntry
@@ -104,18 +104,18 @@ class PipelineMigrator(UsedInBlocks):
         self._records = self._has_recorded_frames()
         self._allowed = tuple(allow_imports)
         self._tracker = SparseContextTracker()
-        self._care = Care(strict, verify, keeps, Guard(), InsideKernels)
+        self._policy = CallPolicy(strict, verify, within_tolerance, Guard(), InsideKernels)
         off_plan = self._off_plan if self._records else None
         self._wrapper = UniversalWrapper(self._tracker, self._decide, off_plan)
         self._injector = PatchInjector()
         self._consumers = PatchInjector()  # of functions that the plan does not name
-        self._dispatched = Dispatched()
+        self._dispatched = TorchvisionDispatch()
         self._keys: Keys[Located] = Keys(())
         self._patched: set[Segments] = set()
         self._strategies: dict[Segments, Strategy] = {}
         self._watches: dict[str, Watch] = {}
         self._pending: set[str] = set()
-        self._sites: dict[tuple[str, Key], Site | None] = {}
+        self._sites: dict[tuple[str, Key], CallSite | None] = {}
         entries = [(str(e.key), e.device, e.options) for e in self.plan.entries]
         self._workers = WorkerTallies(repr(entries), self._counted_here)
         self._found: Resolved | None = None  # before it was ever active
@@ -196,13 +196,13 @@ class PipelineMigrator(UsedInBlocks):
                 self._refresh()
                 self._ask_for_pending()
 
-    def report(self) -> Report:
+    def report(self) -> MigrationReport:
         """Return what became of the calls so far, those of workers among them."""
         own = [site.tally.row() for site in list(self._sites.values()) if site is not None]
         rows = merged([*own, *self._workers.received()[1]])
         held = self._injector.held_elsewhere() if len(self._users) else {}
         texts = [f"{name}: {text}" for name, texts in held.items() for text in texts]
-        return Report(rows, texts, self._unmatched())
+        return MigrationReport(rows, texts, self._unmatched())
 
     def __call__(self, function: Function) -> Function:
         """Return *function* with the plan active during each of its calls.
@@ -215,7 +215,7 @@ class PipelineMigrator(UsedInBlocks):
         """
         return cast("Function", during_calls(self, function))
 
-    def _counted_here(self) -> tuple[list[str], list[Row]]:
+    def _counted_here(self) -> tuple[list[str], list[CallStats]]:
         sites = list(self._sites.items())
         rows = [site.tally.since_fork() for _, site in sites if site is not None]
         return [str(key) for (_, key), _ in sites], [row for row in rows if row.calls]
@@ -273,7 +273,9 @@ class PipelineMigrator(UsedInBlocks):
         for package in imported(self.registry.packages):
             self.registry.names([package])
 
-    def _add_patch(self, new: dict[Segments, _Patch], target: Target, *, is_frame: bool) -> None:
+    def _add_patch(
+        self, new: dict[Segments, _Patch], target: PatchTarget, *, is_frame: bool
+    ) -> None:
         frame = target.canonical
         if frame in self._patched or frame in new:
             return
@@ -284,7 +286,7 @@ class PipelineMigrator(UsedInBlocks):
         make = self._dispatched.found_by_itself(function, as_its_kind(function, frame, make))
         new[frame] = (*target.holder(), make)
 
-    def _known_targets(self, packages: frozenset[str]) -> Iterator[Target]:
+    def _known_targets(self, packages: frozenset[str]) -> Iterator[PatchTarget]:
         """Yield the functions in imported modules of some packages that have a strategy."""
         for name in self.registry.names(imported(packages)):
             parts = name.split(".")
@@ -293,7 +295,7 @@ class PipelineMigrator(UsedInBlocks):
             module = next((each for each in modules if each in sys.modules), None)
             if module is None:
                 continue
-            target = Target(module, name.removeprefix(f"{module}."))
+            target = PatchTarget(module, name.removeprefix(f"{module}."))
             with suppress(PlanError):  # another version of the package may not have it
                 target.holder()
                 yield target
@@ -342,7 +344,7 @@ class PipelineMigrator(UsedInBlocks):
             node.decision = UNSET
             nodes += list(node.children.values())
 
-    def _strategy(self, target: Target) -> Strategy | None:
+    def _strategy(self, target: PatchTarget) -> Strategy | None:
         """Return what computes a function, also if it has another name where it is at home."""
         found = self.registry.find(target.module, target.qualname)
         if found is None:
@@ -356,7 +358,7 @@ class PipelineMigrator(UsedInBlocks):
             self._strategies[target.canonical] = found
         return found
 
-    def _decide(self, node: Node) -> Site | None:
+    def _decide(self, node: CallPath) -> CallSite | None:
         """Return what becomes of the calls of a path, or None if the plan is not for them."""
         located = self._keys.find(node.path)
         if located is None:
@@ -373,7 +375,7 @@ class PipelineMigrator(UsedInBlocks):
             self._workers.told()
         return self._sites[known]
 
-    def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
+    def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> CallSite | None:
         device, reason = None, ""
         try:
             device = resolve_device(entry.device, framework="torch").device
@@ -387,9 +389,9 @@ class PipelineMigrator(UsedInBlocks):
         tally = Tally(path, entry.device if device is None else device.label)
         tally.told = self._workers.told
         how = strategy or MoveInputStrategy()
-        given = (device, source, entry.options, how, self._care, tally, reason)
+        given = (device, source, entry.options, how, self._policy, tally, reason)
         if not self._records:
-            return Site(*given)
+            return CallSite(*given)
         from devicecore.migrate.recording.recorded_calls import site_in_frames  # it imports numpy
 
         return site_in_frames(*given)

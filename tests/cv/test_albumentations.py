@@ -28,7 +28,7 @@ from tests.migrate.sites import PATH, site  # noqa: E402
 
 if TYPE_CHECKING:
     from devicecore.kernels import Exactness
-    from devicecore.migrate.calls.report import Row
+    from devicecore.migrate.calls.report import CallStats
 
 PIPELINES: dict[str, list[Any]] = {
     "classification": [
@@ -75,7 +75,7 @@ def test_the_same_images(name: str, accept: Exactness) -> None:
     expected = [made(image=each)["image"] for each in pictures]
     before = list(vars(cv2).items())
     plan = plan_for(accept, "plain", ())
-    rows: list[Row] = []
+    rows: list[CallStats] = []
     for verify in (0, 1):  # with our results, and with each of them compared
         made.set_random_seed(5)
         with PipelineMigrator(plan, verify=verify) as migrator:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devicecore.migrate.patching.patch_stack import CHAINS
+from devicecore.migrate.patching.patch_stack import PATCH_STACKS
 from devicecore.migrate.patching.pickling import ORIGINALS
 from devicecore.scope.imports import watch_imports
 from tests.migrate.patching.patches import SOURCE
@@ -54,7 +54,7 @@ def no_trace() -> Iterator[None]:
     watch_imports()  # stays for ever once a scope was entered, as some calls do
     finders, names = list(sys.meta_path), list(vars(cv2).items())
     yield
-    assert CHAINS._all == []
+    assert PATCH_STACKS._all == []
     assert ORIGINALS._kept == {}
     assert sys.meta_path == finders
     assert list(vars(cv2).items()) == names

@@ -11,8 +11,8 @@ from attrs import frozen
 from devicecore.device import Device
 from devicecore.errors import DeviceGoneError, OutOfMemoryError
 from devicecore.migrate.calls.arrays import is_tensor
-from devicecore.migrate.calls.call_site import Care, Site
-from devicecore.migrate.calls.compare import keeps
+from devicecore.migrate.calls.call_site import CallPolicy, CallSite
+from devicecore.migrate.calls.compare import within_tolerance
 from devicecore.migrate.calls.guard import Guard
 from devicecore.migrate.calls.report import Tally
 from devicecore.migrate.plan.optimization_plan import Options
@@ -95,12 +95,12 @@ def site(
     verify: int = 0,
     off: str = "",
     **options: Any,
-) -> Site:
+) -> CallSite:
     used = device or FakeCard()
-    care = Care(strict, verify, keeps, Guard(), nullcontext)
+    policy = CallPolicy(strict, verify, within_tolerance, Guard(), nullcontext)
     how = By(function, runs_original)
     tally = Tally(PATH, used.label)
-    return Site(used, used.name, Options(**options), how, care, tally, off)
+    return CallSite(used, used.name, Options(**options), how, policy, tally, off)
 
 
 def assert_same(found: Any, expected: Any) -> None:

@@ -1,4 +1,4 @@
-"""`Site`: the calls of one path that a plan names, and whether they still may leave the host."""
+"""`CallSite`: runs the calls of one path on a device, or by the original function."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 3
 
 
-class _Spent(NamedTuple):
+class _Elapsed(NamedTuple):
     """Seconds that a call took before its original was asked."""
 
     device: float = 0.0
@@ -46,30 +46,30 @@ class _Spent(NamedTuple):
     host: float = 0.0
 
 
-_NOTHING: Final = _Spent()
+_NOTHING: Final = _Elapsed()
 
 
 @frozen
-class Care:
+class CallPolicy:
     """How closely calls are watched.
 
     Attributes:
         is_strict: Whether an error takes the place of the original function's answer.
         verify: Of how many calls one is also computed by the original; 0 for none.
-        keeps: Returns whether a result keeps a promise, given it and the original's.
+        within_tolerance: Returns whether a result keeps a promise, given it and the original's.
         guard: Says whether calls may leave the host in this process.
         inside_kernels: Returns what kernels run inside of, so that nothing of theirs is migrated.
     """
 
     is_strict: bool
     verify: int
-    keeps: Callable[[Exactness, Any, Any], bool]
+    within_tolerance: Callable[[Exactness, Any, Any], bool]
     guard: Guard
     inside_kernels: Callable[[], AbstractContextManager[object]]
 
 
 @frozen(eq=False)
-class Site:
+class CallSite:
     """The calls of one path.
 
     Attributes:
@@ -77,7 +77,7 @@ class Site:
         source: Its name.
         options: How they are migrated.
         strategy: What computes them.
-        care: How closely they are watched.
+        policy: How closely they are watched.
         tally: Counts them.
         off: Why none of them is to leave the host.
         state: What they have led to so far.
@@ -87,7 +87,7 @@ class Site:
     source: str
     options: Options
     strategy: Strategy
-    care: Care
+    policy: CallPolicy
     tally: Tally
     off: str = ""
     state: State = field(init=False, factory=lambda: State(), repr=False)  # noqa: PLW0108 - below
@@ -108,7 +108,7 @@ class Site:
             return self._answered(original, args, kwargs, f"fewer than {wanted} pixels")
         device, reason = self.device, self._why_not()
         if device is None or reason:
-            if self.care.is_strict:
+            if self.policy.is_strict:
                 raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
             return self._on_host(original, args, kwargs, reason)
         return self._tried(device, original, args, kwargs)
@@ -128,15 +128,15 @@ class Site:
             result = self._computed(device, original, args, kwargs)
         except Exception as raised:  # of a framework: whatever it is, the original can answer
             if self.strategy.runs_original and (
-                self.care.is_strict or not _is_fault(raised, device)
+                self.policy.is_strict or not _is_fault(raised, device)
             ):
                 seconds, once = watch.read()
                 self.tally.migrated(seconds, 0, first_use=once)
                 raise
             error = raised
-            spent = _Spent(*watch.read())
+            spent = _Elapsed(*watch.read())
         else:
-            spent = _Spent(*watch.read())
+            spent = _Elapsed(*watch.read())
             self.state.succeeded()
             if before is None:
                 moved = self._moved(device, args, kwargs, result)
@@ -157,13 +157,15 @@ class Site:
     def _why_not(self) -> str:
         if self.off or self.state.off:
             return self.off or self.state.off
-        return "" if self.device is None else self.care.guard.reason(self.device)
+        return "" if self.device is None else self.policy.guard.reason(self.device)
 
     def _is_verified(self) -> bool:
-        """Return whether this call is one of those that the original computes too."""
-        if not self.care.verify or self.strategy.runs_original:  # nobody's own function runs twice
+        """Return whether the original computes this call too; nobody's own function runs twice."""
+        if (
+            not self.policy.verify or self.strategy.runs_original
+        ):
             return False
-        return self.state.is_due(self.care.verify)
+        return self.state.is_due(self.policy.verify)
 
     def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         draws = getattr(self.strategy, "draws_numbers", False)
@@ -179,14 +181,14 @@ class Site:
         if self.strategy.runs_original:
             return self.strategy.compute(device, self.options, original, args, kwargs)
         import_torch(device)
-        with self.care.inside_kernels():
+        with self.policy.inside_kernels():
             result = self.strategy.compute(device, self.options, original, args, kwargs)
             return brought_home(result, args, kwargs)
 
     def _instead(
         self,
         error: Exception,
-        spent: _Spent,
+        spent: _Elapsed,
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -194,12 +196,12 @@ class Site:
         """Let the original answer a call that the device could not."""
         is_refused = isinstance(error, RefusedCallError)
         if is_refused:  # which the host has found out, before the device had anything of the call
-            spent = _Spent(0.0, spent.once, spent.device)
+            spent = _Elapsed(0.0, spent.once, spent.device)
         reason = _refusals(error) if is_refused else f"{type(error).__name__}: {error}"
         reason = self.tally.bounded(reason)
         if isinstance(error, OutOfMemoryError):
             free_caches(error)
-        if self.care.is_strict:
+        if self.policy.is_strict:
             # Of calls that nobody can compute, the original's own words come first.
             self._answered(original, args, kwargs, reason, spent)
             raise error
@@ -215,13 +217,13 @@ class Site:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         reason: str,
-        spent: _Spent = _NOTHING,
+        spent: _Elapsed = _NOTHING,
     ) -> Any:
         self._record(reason)
         return self._answered(original, args, kwargs, reason, spent)
 
     def _record(self, reason: str) -> None:
-        with self.care.inside_kernels():  # logging may call what the plan names
+        with self.policy.inside_kernels():  # logging may call what the plan names
             default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
 
     def _answered(
@@ -230,7 +232,7 @@ class Site:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         reason: str,
-        spent: _Spent = _NOTHING,
+        spent: _Elapsed = _NOTHING,
     ) -> Any:
         start = perf_counter()
         try:
@@ -242,7 +244,7 @@ class Site:
 
     def _verified(
         self,
-        spent: _Spent,
+        spent: _Elapsed,
         found: Any,
         original: Callable[..., Any],
         args: tuple[Any, ...],
@@ -258,8 +260,8 @@ class Site:
                 expected = original(*args, **kwargs)
             finally:
                 host = perf_counter() - start
-            with self.care.inside_kernels():
-                is_same = self.care.keeps(self.options.accept, found, expected)
+            with self.policy.inside_kernels():
+                is_same = self.policy.within_tolerance(self.options.accept, found, expected)
         finally:
             if not is_same:  # also where the original has an error, and the device had none
                 self.state.switch_off(reason)
@@ -269,7 +271,7 @@ class Site:
             self.tally.migrated(spent.device, moved, host=host, first_use=spent.once)
             return expected
         self._record(reason)
-        if self.care.is_strict:
+        if self.policy.is_strict:
             raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
         return expected
 

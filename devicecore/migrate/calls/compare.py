@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from devicecore.kernels import Exactness
 
 
-def keeps(promise: Exactness, found: Any, expected: Any) -> bool:
+def within_tolerance(promise: Exactness, found: Any, expected: Any) -> bool:
     """Return whether a result is as near to the original's as was promised."""
     import numpy as np
 
@@ -21,13 +21,13 @@ def keeps(promise: Exactness, found: Any, expected: Any) -> bool:
         return (
             isinstance(found, Mapping)
             and found.keys() == expected.keys()
-            and all(keeps(promise, found[key], value) for key, value in expected.items())
+            and all(within_tolerance(promise, found[key], value) for key, value in expected.items())
         )
     if isinstance(expected, (tuple, list)):
         return (
             isinstance(found, (tuple, list))
             and len(found) == len(expected)
-            and all(keeps(promise, *pair) for pair in zip(found, expected, strict=True))
+            and all(within_tolerance(promise, *pair) for pair in zip(found, expected, strict=True))
         )
     found, expected = to_host(found), to_host(expected)
     one: Any = np.asarray(found)

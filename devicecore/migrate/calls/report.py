@@ -1,4 +1,4 @@
-"""`Report`: what became of the calls of each path, as text, JSON and HTML."""
+"""`MigrationReport`: what became of the calls of each path, as text, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Tally:
         self._lock = threading.Lock()
         self._before = self._row()
 
-    def since_fork(self) -> Row:
+    def since_fork(self) -> CallStats:
         """Return what this process alone has counted, and none that it was forked from."""
         now, old = self.row(), self._before
         reasons = {why: n - old.reasons.get(why, 0) for why, n in now.reasons.items()}
-        return Row(
+        return CallStats(
             path=now.path,
             device=now.device,
             calls=now.calls - old.calls,
@@ -112,7 +112,7 @@ class Tally:
         if self.told is not None:
             self.told()
 
-    def add(self, row: Row) -> None:
+    def add(self, row: CallStats) -> None:
         """Count what another tally of the same path has counted."""
         with self._lock:
             self._migrated += row.migrated
@@ -134,20 +134,20 @@ class Tally:
         is_known = line in self._reasons or len(self._reasons) < MOST_REASONS
         return line if is_known else _OTHERS
 
-    def row(self) -> Row:
+    def row(self) -> CallStats:
         """Return what was counted so far."""
         with self._lock:
             return self._row()
 
-    def taken(self) -> Row:
+    def taken(self) -> CallStats:
         """Return what was counted so far, and begin anew."""
         with self._lock:
             found = self._row()
             self._begin()
             return found
 
-    def _row(self) -> Row:
-        return Row(
+    def _row(self) -> CallStats:
+        return CallStats(
             path=self.path,
             device=self.device,
             calls=self._migrated + self._on_host,
@@ -166,7 +166,7 @@ def _in_one_line(reason: str) -> str:
 
 
 @frozen
-class Row:
+class CallStats:
     """What became of the calls of one path.
 
     Attributes:
@@ -202,7 +202,7 @@ class Row:
         return self.calls - self.migrated
 
 
-def merged(rows: Iterable[Row]) -> list[Row]:
+def merged(rows: Iterable[CallStats]) -> list[CallStats]:
     """Return one row for each path that was called, and device, those that took longest first."""
     tallies: dict[tuple[str, str], Tally] = {}
     for row in rows:
@@ -212,7 +212,7 @@ def merged(rows: Iterable[Row]) -> list[Row]:
 
 
 @frozen
-class Report:
+class MigrationReport:
     """What became of the calls that a plan is for.
 
     Attributes:
@@ -223,7 +223,7 @@ class Report:
             name was there: it may be written wrong.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[CallStats]
     still_held: Sequence[str] = field(factory=tuple)
     unmatched: Sequence[str] = field(factory=tuple)
 
@@ -288,7 +288,7 @@ th:first-child, td:first-child, th:last-child, td:last-child {{ text-align: left
 _MIB = 1 << 20
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: CallStats) -> tuple[str, ...]:
     return (
         row.path,
         row.device,
@@ -321,5 +321,5 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return " ".join([first, *rest])
 
 
-def _why(row: Row) -> str:
+def _why(row: CallStats) -> str:
     return "; ".join(f"{count} x {reason}" for reason, count in row.reasons.items())

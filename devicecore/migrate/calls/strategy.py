@@ -157,11 +157,11 @@ class MigrationStrategy:
     @property
     def _kernel(self) -> Any:
         is_own = isinstance(self.backend, (str, Kernel))
-        return self.backend if is_own else _Backend(self.backend)
+        return self.backend if is_own else _BackendKernel(self.backend)
 
 
 @frozen
-class _Backend:
+class _BackendKernel:
     """A function that knows nothing of devices, as one that a device calls."""
 
     function: Callable[..., Any]

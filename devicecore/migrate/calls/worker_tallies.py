@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import asdict
 
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.calls.report import Row
+from devicecore.migrate.calls.report import CallStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ class WorkerTallies:
         counted: Returns the keys that were for calls, and the rows of this process alone.
     """
 
-    def __init__(self, plan: str, counted: Callable[[], tuple[list[str], list[Row]]]) -> None:
+    def __init__(self, plan: str, counted: Callable[[], tuple[list[str], list[CallStats]]]) -> None:
         self._plan = plan
         self._counted = counted
         self._token = uuid.uuid4().hex
@@ -106,13 +106,13 @@ class WorkerTallies:
             path.with_suffix(".new").write_text(json.dumps(said), encoding="utf-8")
             path.with_suffix(".new").replace(path.with_suffix(".json"))
 
-    def received(self) -> tuple[set[str], list[Row]]:
+    def received(self) -> tuple[set[str], list[CallStats]]:
         """Return the keys that were for calls of workers, and their rows."""
         keys: set[str] = set()
-        rows: list[Row] = []
+        rows: list[CallStats] = []
         for said in self._files():
             keys.update(said["keys"])
-            rows += [Row(**row) for row in said["rows"]]
+            rows += [CallStats(**row) for row in said["rows"]]
         return keys, rows
 
     def _files(self) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from devicecore.migrate.loader.shm_blocks import Piece
+from devicecore.migrate.loader.shm_blocks import ShmBlock
 from devicecore.migrate.recording.nodes import Node, source, sources
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _ALIGNMENT: Final = 256
 _SMALLEST: Final = 1 << 20
 
 
-class Shared(Node):
+class ArenaArray(Node):
     """An array in a piece of shared memory.
 
     Attributes:
@@ -39,14 +39,14 @@ class Shared(Node):
 
     __slots__ = ("_start", "piece")
 
-    def __init__(self, piece: Piece, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+    def __init__(self, piece: ShmBlock, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
         array = piece.view(start, shape, dtype)
-        super().__init__(source(array).kind, (), array)
+        super().__init__(source(array).expr, (), array)
         self.piece: Final = piece
         self._start = start
 
     def __reduce__(self) -> Any:
-        return Borrowed, (self.piece, self._start, self.kind.shape, self.kind.dtype)
+        return Borrowed, (self.piece, self._start, self.expr.shape, self.expr.dtype)
 
 
 class Borrowed(Node):
@@ -60,7 +60,7 @@ class Borrowed(Node):
 
     def __init__(self, loan: Loan, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
         array = loan.piece.view(start, shape, dtype)
-        super().__init__(source(array).kind, (), array)
+        super().__init__(source(array).expr, (), array)
         self.loan: Final = loan
 
 
@@ -73,21 +73,21 @@ class Arena:
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._pieces: list[Piece] = []
-        self._filled: set[Piece] = set()
-        self._sent: set[Piece] = set()
-        self._piece: Piece | None = None
+        self._pieces: list[ShmBlock] = []
+        self._filled: set[ShmBlock] = set()
+        self._sent: set[ShmBlock] = set()
+        self._piece: ShmBlock | None = None
         self._used = 0
         self._wanted = _SMALLEST
 
-    def keep(self, array: Array) -> Shared:
+    def keep(self, array: Array) -> ArenaArray:
         """Return the values of an array, in shared memory."""
         start = -(-self._used // _ALIGNMENT) * _ALIGNMENT
         if self._piece is None or start + array.nbytes > self._piece.bytes.nbytes:
             self._wanted = max(self._wanted, array.nbytes + _ALIGNMENT, 2 * self._used)
             self._piece, start = self._another(), _ALIGNMENT
             self._filled.add(self._piece)
-        found = Shared(self._piece, start, array.shape, array.dtype)
+        found = ArenaArray(self._piece, start, array.shape, array.dtype)
         assert found.host is not None
         found.host[...] = array
         self._used = start + array.nbytes
@@ -95,7 +95,7 @@ class Arena:
 
     def send(self, nodes: Sequence[Node]) -> None:
         """Say that the other process gets values, and then frees the pieces that are read."""
-        self._sent |= {node.piece for node in sources(nodes) if isinstance(node, Shared)}
+        self._sent |= {node.piece for node in sources(nodes) if isinstance(node, ArenaArray)}
 
     def close(self) -> None:
         """Begin another piece for what is kept next; those of which nothing is sent are free."""
@@ -105,14 +105,14 @@ class Arena:
         """Begin another piece, as nothing of a batch will be sent."""
         self._begin(self._filled)
 
-    def _begin(self, unused: set[Piece]) -> None:
+    def _begin(self, unused: set[ShmBlock]) -> None:
         for piece in unused:
             piece.free()
         self._filled, self._sent = set(), set()
         self._piece = None
         self._used = 0
 
-    def _another(self) -> Piece:
+    def _another(self) -> ShmBlock:
         for piece in self._pieces:
             if piece.is_free and piece.bytes.nbytes >= self._wanted:
                 piece.take()
@@ -122,7 +122,7 @@ class Arena:
         made: Any = torch.UntypedStorage
         storage = made._new_shared(self._wanted, device="cpu")  # noqa: SLF001
         memory = torch.empty(0, dtype=torch.uint8).set_(storage)
-        piece = Piece(self._owner, uuid.uuid4().hex, memory)
+        piece = ShmBlock(self._owner, uuid.uuid4().hex, memory)
         piece.take()
         self._pieces.append(piece)
         return piece

@@ -13,7 +13,7 @@ from devicecore.errors import OutOfMemoryError, RefusedCallError
 from devicecore.first_use import Stopwatch
 from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.call_site import free_caches
-from devicecore.migrate.calls.compare import keeps
+from devicecore.migrate.calls.compare import within_tolerance
 from devicecore.migrate.calls.report import Tally
 from devicecore.migrate.loader.sample_recorder import loosest
 from devicecore.migrate.recording import execution
@@ -134,7 +134,8 @@ class Batches:
         expected = _by_originals(frames, together=together)
         self._host_s = time.perf_counter() - start
         if all(
-            keeps(self._accept, ours, theirs) for ours, theirs in zip(found, expected, strict=True)
+            within_tolerance(self._accept, ours, theirs)
+            for ours, theirs in zip(found, expected, strict=True)
         ):
             return True
         self._off = f"a batch was not {self._accept}, so the device is not used any more"

@@ -20,15 +20,20 @@ from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from devicecore.migrate.calls.guard import limit_threads
 from devicecore.migrate.loader.arena import Arena
-from devicecore.migrate.loader.placeholders import Samples, Value, Values, packed
-from devicecore.migrate.loader.sample_recorder import Lifter
+from devicecore.migrate.loader.placeholders import (
+    ArrayPlaceholder,
+    BatchPlaceholder,
+    Samples,
+    packed,
+)
+from devicecore.migrate.loader.sample_recorder import SampleRecorder
 from devicecore.migrate.recording.nodes import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from devicecore.migrate.calls.report import Row
-    from devicecore.migrate.loader.shared_arrays import Held
+    from devicecore.migrate.calls.report import CallStats
+    from devicecore.migrate.loader.shared_arrays import SharedArrays
     from devicecore.migrate.plan.optimization_plan import OptimizationPlan
     from devicecore.migrate.recording.nodes import Node
     from devicecore.migrate.strategies.registry import StrategyRegistry
@@ -40,17 +45,17 @@ class Collated(NamedTuple):
     """A batch, and what goes with it.
 
     Attributes:
-        batch: It has `Values` in the place of tensors, or is `Samples`.
+        batch: It has `BatchPlaceholder` in the place of tensors, or is `Samples`.
         rows: What became of its calls, and of others before.
         matched: The keys of the plan that were for calls in the process so far.
     """
 
     batch: Any
-    rows: list[Row]
+    rows: list[CallStats]
     matched: frozenset[str]
 
 
-class Loading:
+class SampleLoading:
     """Loads samples, and puts them together as far as that is possible without their arrays.
 
     It goes to workers, where everything is made anew that belongs to a process.
@@ -74,7 +79,7 @@ class Loading:
         registry: StrategyRegistry | None,
         collate_fn: Callable[[list[Any]], Any] | None,
         *,
-        held: Held,
+        held: SharedArrays,
         keep: Callable[[Array], Node],
         is_strict: bool,
     ) -> None:
@@ -84,9 +89,9 @@ class Loading:
         self._registry = registry
         self._collate_fn = collate_fn
         self._keep_here: Callable[[Array], Node] = keep
-        self._held: Held | None = held
+        self._held: SharedArrays | None = held
         self._is_strict = is_strict
-        self._lifter: Lifter | None = None
+        self._lifter: SampleRecorder | None = None
         self._arena: Arena | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,14 +105,16 @@ class Loading:
         self._lifter.activate()
 
     @property
-    def lifter(self) -> Lifter:
+    def lifter(self) -> SampleRecorder:
         """What records samples in this process, while it is active."""
         if self._lifter is None:
             self._lifter = self._made(self._keep_here)
         return self._lifter
 
-    def _made(self, keep: Callable[[Array], Node]) -> Lifter:
-        return Lifter(self._plan, self._registry, keep, strict=self._is_strict, loader=self.name)
+    def _made(self, keep: Callable[[Array], Node]) -> SampleRecorder:
+        return SampleRecorder(
+            self._plan, self._registry, keep, strict=self._is_strict, loader=self.name
+        )
 
     def _keep(self, array: Array) -> Node:
         """Return the values of an array, as the process that has the loader can read them."""
@@ -116,12 +123,12 @@ class Loading:
         return self._arena.keep(array) if found is None else found
 
     def sample(self, load: Callable[[Any], Any], index: Any, **how: Any) -> Any:
-        """Return a sample with a `Value` in the place of each array that was only recorded.
+        """Return a sample with an `ArrayPlaceholder` for each recorded array.
 
         Args:
             load: Returns the sample of an index.
             index: Which.
-            how: See `Lifter.sample`.
+            how: See `SampleRecorder.sample`.
         """
         lifter = self.lifter
         nodes: list[Node] = []
@@ -168,19 +175,19 @@ def _collated(kind: type, samples: Sequence[Any], **how: Any) -> Any:
 
     Some of them may have been computed already: the program has looked at their values.
     """
-    if not any(type(each) is Value for each in samples):
+    if not any(type(each) is ArrayPlaceholder for each in samples):
         return default_collate_fn_map[kind](samples, **how)
     nodes = tuple(map(_node, samples))
-    kinds = {node.kind.results[0] for node in nodes}
-    if len(kinds) == 1:
-        return Values(nodes)
+    results = {node.expr.results[0] for node in nodes}
+    if len(results) == 1:
+        return BatchPlaceholder(nodes)
     # Of several sizes or types torch makes an error, or one type: each time by its own rules.
-    alike = [torch.from_numpy(np.zeros(node.kind.shape, node.kind.dtype)) for node in nodes]
-    return Values(nodes, default_collate_fn_map[torch.Tensor](alike, **how).dtype)
+    alike = [torch.from_numpy(np.zeros(node.expr.shape, node.expr.dtype)) for node in nodes]
+    return BatchPlaceholder(nodes, default_collate_fn_map[torch.Tensor](alike, **how).dtype)
 
 
 def _node(sample: Any) -> Node:
-    if type(sample) is not Value:
+    if type(sample) is not ArrayPlaceholder:
         return source(torch.as_tensor(sample).detach().numpy())  # its errors are torch's
     if sample.runs_backwards:
         torch.as_tensor(_BACKWARDS)  # torch's own error
@@ -190,11 +197,11 @@ def _node(sample: Any) -> Node:
 _BACKWARDS: Final = np.zeros(2)[::-1]
 _COLLATIONS: dict[Any, Any] = {
     **default_collate_fn_map,
-    **{kind: partial(_collated, kind) for kind in (Value, np.ndarray, torch.Tensor)},
+    **{kind: partial(_collated, kind) for kind in (ArrayPlaceholder, np.ndarray, torch.Tensor)},
 }
 
 
-class Recorded(Dataset[Any]):
+class RecordedDataset(Dataset[Any]):
     """A dataset whose samples are recorded.
 
     Args:
@@ -205,7 +212,7 @@ class Recorded(Dataset[Any]):
         dataset: The program's own.
     """
 
-    def __init__(self, dataset: Any, loading: Loading) -> None:
+    def __init__(self, dataset: Any, loading: SampleLoading) -> None:
         self.dataset: Any = dataset
         self._loading = loading
 
@@ -216,7 +223,7 @@ class Recorded(Dataset[Any]):
         return self._loading.sample(self.dataset.__getitem__, index, repeats=True)
 
 
-class RecordedBatches(Recorded):
+class RecordedBatches(RecordedDataset):
     """A dataset that loads the samples of a batch by itself."""
 
     def __getitems__(self, indices: list[Any]) -> list[Any]:
@@ -225,7 +232,7 @@ class RecordedBatches(Recorded):
         return list(self._loading.sample(load, indices, repeats=True, count=count))
 
 
-def recorded(dataset: Any, loading: Loading) -> Dataset[Any]:
+def recorded(dataset: Any, loading: SampleLoading) -> Dataset[Any]:
     """Return a dataset whose samples are recorded.
 
     Args:
@@ -242,7 +249,7 @@ def recorded(dataset: Any, loading: Loading) -> Dataset[Any]:
         return RecordedStream(dataset, loading)
     if getattr(dataset, "__getitems__", None):  # as torch's loader asks
         return RecordedBatches(dataset, loading)
-    return Recorded(dataset, loading)
+    return RecordedDataset(dataset, loading)
 
 
 class RecordedStream(IterableDataset[Any]):
@@ -256,7 +263,7 @@ class RecordedStream(IterableDataset[Any]):
         dataset: The program's own.
     """
 
-    def __init__(self, dataset: Iterable[Any], loading: Loading) -> None:
+    def __init__(self, dataset: Iterable[Any], loading: SampleLoading) -> None:
         self.dataset: Any = dataset
         self._loading = loading
 
@@ -272,7 +279,7 @@ class RecordedStream(IterableDataset[Any]):
             yield sample
 
 
-class Started:
+class WorkerInit:
     """What begins a worker: there the program finds its own dataset, as in one of torch's loader.
 
     Args:
@@ -280,7 +287,7 @@ class Started:
         function: The program's own; None for none.
     """
 
-    def __init__(self, loading: Loading, function: Callable[[int], Any] | None) -> None:
+    def __init__(self, loading: SampleLoading, function: Callable[[int], Any] | None) -> None:
         self._loading = loading
         self._function = function
 

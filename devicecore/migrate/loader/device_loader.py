@@ -14,11 +14,11 @@ from torch.utils.data import DataLoader
 from devicecore.errors import PlanError
 from devicecore.migrate.loader.arena import Borrowed
 from devicecore.migrate.loader.batches import Batches
-from devicecore.migrate.loader.datasets import Loading, Started, recorded
-from devicecore.migrate.loader.loader_report import Counting
+from devicecore.migrate.loader.datasets import SampleLoading, WorkerInit, recorded
+from devicecore.migrate.loader.loader_report import LoaderTallies
 from devicecore.migrate.loader.placeholders import Samples, walked
-from devicecore.migrate.loader.shared_arrays import Held
-from devicecore.migrate.loader.shm_blocks import PIECES, Loan
+from devicecore.migrate.loader.shared_arrays import SharedArrays
+from devicecore.migrate.loader.shm_blocks import SHM_BLOCKS, Loan
 from devicecore.migrate.plan.optimization_plan import OptimizationPlan
 from devicecore.migrate.recording.nodes import sources
 from devicecore.migrate.recording.snapshots import copied, pinned, referred
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from devicecore.device import Device
-    from devicecore.migrate.calls.report import Report
+    from devicecore.migrate.calls.report import MigrationReport
     from devicecore.migrate.recording.nodes import Node
     from devicecore.migrate.strategies.registry import StrategyRegistry
 
@@ -108,14 +108,14 @@ class DeviceLoader:
         self._collate_fn = collate_fn
         self._batches = Batches(self.device, self.plan, is_strict=strict, verify=verify)
         keep = referred if immutable else pinned if self._is_cuda else copied
-        held = Held(dataset, is_immutable=immutable)
-        self._loading = Loading(
+        held = SharedArrays(dataset, is_immutable=immutable)
+        self._loading = SampleLoading(
             self.plan, registry, collate_fn, held=held, keep=keep, is_strict=strict
         )
-        self._counting = Counting(self.plan, self._loading, self._batches.tally)
+        self._counting = LoaderTallies(self.plan, self._loading, self._batches.tally)
         # Of workers that stay until nobody has the loader any more.
         weakref.finalize(self, _forget, self._loading.owner, self._card).atexit = False
-        options["worker_init_fn"] = Started(self._loading, options.get("worker_init_fn"))
+        options["worker_init_fn"] = WorkerInit(self._loading, options.get("worker_init_fn"))
         self._loader: DataLoader[Any] = DataLoader(
             recorded(dataset, self._loading), collate_fn=self._loading.collate, **options
         )
@@ -166,7 +166,7 @@ class DeviceLoader:
         if is_any and not self._batches.tally.row().calls:
             self._counting.say_that_nothing_is_recorded(self.device.name, is_strict=self._is_strict)
 
-    def report(self) -> Report:
+    def report(self) -> MigrationReport:
         """Return what became so far of the batches, of the samples, and of the calls in them.
 
         Calls that were migrated are those that were recorded: the batches have them then. Samples
@@ -264,7 +264,7 @@ def _end(loans: set[Loan]) -> None:
 
 def _forget(owner: str, device: str | None) -> None:
     """Forget shared memory of workers that have ended, which a card may have read."""
-    locked = [piece for piece in PIECES.forget(owner) if piece.is_locked]
+    locked = [piece for piece in SHM_BLOCKS.forget(owner) if piece.is_locked]
     if locked:
         torch.cuda.synchronize(device)
         for piece in locked:

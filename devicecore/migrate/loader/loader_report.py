@@ -1,4 +1,4 @@
-"""`Counting`: what became of the batches of a loader, and of what its workers do for them."""
+"""`LoaderTallies`: what became of the batches of a loader, and of what its workers do for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.errors import RefusedCallError
-from devicecore.migrate.calls.report import Report, Tally, merged
+from devicecore.migrate.calls.report import MigrationReport, Tally, merged
 from devicecore.migrate.calls.worker_tallies import WorkerTallies
 from devicecore.migrate.loader.error_text import described
 from devicecore.migrate.loader.sample_recorder import COLLATION, SAMPLES
@@ -16,8 +16,8 @@ from devicecore.runtime import host_cpu
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from devicecore.migrate.calls.report import Row
-    from devicecore.migrate.loader.datasets import Loading
+    from devicecore.migrate.calls.report import CallStats
+    from devicecore.migrate.loader.datasets import SampleLoading
     from devicecore.migrate.plan.optimization_plan import OptimizationPlan
 
 WORKERS: Final = "workers"
@@ -33,7 +33,7 @@ _FIX: Final = (
 _DEAD: Final = re.compile(r"DataLoader worker \(pid(?:\(s\))? ([\d, ]+)\)")
 
 
-class Counting:
+class LoaderTallies:
     """Counts what becomes of samples, of the calls in them, and of workers.
 
     Args:
@@ -42,7 +42,7 @@ class Counting:
         batches: What became of the batches.
     """
 
-    def __init__(self, plan: OptimizationPlan, loading: Loading, batches: Tally) -> None:
+    def __init__(self, plan: OptimizationPlan, loading: SampleLoading, batches: Tally) -> None:
         self._plan = plan
         self._loading = loading
         self._batches = batches
@@ -56,7 +56,7 @@ class Counting:
         self._has_begun = True
         self._workers.begin()
 
-    def count(self, rows: Iterable[Row], matched: Iterable[str]) -> None:
+    def count(self, rows: Iterable[CallStats], matched: Iterable[str]) -> None:
         """Count what became of calls where samples are loaded.
 
         Args:
@@ -92,14 +92,14 @@ class Counting:
         tally = self._tallies.setdefault(path, Tally(path, host_cpu().label))
         tally.fell_back(0.0, reason)
 
-    def report(self) -> Report:
+    def report(self) -> MigrationReport:
         """Return what became so far of all."""
         rows = [self._batches.row(), *self._rows()]
         told = self._matched | self._workers.received()[0]
         unmatched = self._loading.lifter.unmatched(told) if self._has_begun else ()
-        return Report([row for row in rows if row.calls], unmatched=unmatched)
+        return MigrationReport([row for row in rows if row.calls], unmatched=unmatched)
 
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[CallStats]:
         own = [tally.row() for tally in self._tallies.values()]
         told = self._workers.received()[1]
         if told:  # only then, as the order may be another one

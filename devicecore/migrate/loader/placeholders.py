@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Value:
+class ArrayPlaceholder:
     """What a sample has in the place of an array that was only recorded.
 
     Attributes:
@@ -35,7 +35,7 @@ class Value:
 
 
 @frozen
-class Values:
+class BatchPlaceholder:
     """What a batch has in the place of a tensor: the value of each sample.
 
     Attributes:
@@ -49,7 +49,7 @@ class Values:
 
 @frozen
 class Samples:
-    """Samples that are still to be put together, with a `Value` for each array.
+    """Samples that are still to be put together, with an `ArrayPlaceholder` for each array.
 
     Attributes:
         samples: The samples.
@@ -59,7 +59,7 @@ class Samples:
 
 
 def packed(sample: Any, nodes: list[Node]) -> Any:
-    """Return a sample with a `Value` in the place of each array that was only recorded.
+    """Return a sample with an `ArrayPlaceholder` in the place of each array that was only recorded.
 
     Args:
         sample: A sample.
@@ -73,7 +73,7 @@ def _packed(nodes: list[Node], value: Any) -> Any:
     if array.is_on_host:
         return ORDINARY[type(value)](value)
     nodes.append(array.node)
-    return Value(nodes[-1], array.is_view and min(array.strides) < 0)
+    return ArrayPlaceholder(nodes[-1], array.is_view and min(array.strides) < 0)
 
 
 def classes_in(sample: Any) -> list[str]:
@@ -97,7 +97,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def walked(batch: Any, replace: Callable[[Any], Any]) -> Any:
-    """Return a batch with something else in the place of each `Value` and `Values`.
+    """Return a batch with its placeholders replaced.
 
     Args:
         batch: What torch's collation, or a dataset, has made.
@@ -106,7 +106,7 @@ def walked(batch: Any, replace: Callable[[Any], Any]) -> Any:
     return _walked(batch, _VALUES, replace)
 
 
-_VALUES: Final = frozenset({Value, Values})
+_VALUES: Final = frozenset({ArrayPlaceholder, BatchPlaceholder})
 
 
 def _walked(value: Any, leaves: frozenset[type], replace: Callable[[Any], Any]) -> Any:

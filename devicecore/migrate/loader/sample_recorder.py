@@ -21,7 +21,7 @@ from devicecore.errors import DeviceError, PlanError, RefusedCallError
 from devicecore.kernels.exactness import PROMISES
 from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.arrays import pixels_among
-from devicecore.migrate.calls.call_site import Site
+from devicecore.migrate.calls.call_site import CallSite
 from devicecore.migrate.calls.report import Tally, merged
 from devicecore.migrate.calls.strategy import MoveInputStrategy
 from devicecore.migrate.calls.worker_tallies import WorkerTallies
@@ -31,7 +31,7 @@ from devicecore.migrate.migrator import PipelineMigrator
 from devicecore.migrate.plan.optimization_plan import Options
 from devicecore.migrate.plan.targets import resolve
 from devicecore.migrate.plan.unmatched_keys import unmatched
-from devicecore.migrate.recording.checkpoint import Saved
+from devicecore.migrate.recording.checkpoint import Checkpoint
 from devicecore.migrate.recording.current import OPEN, RECORDING, by_host, current
 from devicecore.migrate.recording.materialize import returned
 from devicecore.migrate.recording.nodes import on_host
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from devicecore.migrate.calls.report import Row
+    from devicecore.migrate.calls.report import CallStats
     from devicecore.migrate.calls.strategy import Strategy
     from devicecore.migrate.patching.wrapper import Handler
     from devicecore.migrate.plan.keys import Segments
     from devicecore.migrate.plan.optimization_plan import OptimizationPlan, PlanEntry
-    from devicecore.migrate.recording.buffer import Memory
-    from devicecore.migrate.recording.nodes import Node, Operation
+    from devicecore.migrate.recording.buffer import Buffer
+    from devicecore.migrate.recording.nodes import Node, Primitive
     from devicecore.migrate.strategies.registry import StrategyRegistry
 
     Array = np.ndarray[Any, Any]
@@ -81,14 +81,14 @@ def loosest(plan: OptimizationPlan) -> Options:
 
 
 @frozen(eq=False)
-class LiftedSite(Site):
+class SampleCallSite(CallSite):
     """The calls of a path in a sample: recorded while a sample is loaded, else the program's own.
 
     Attributes:
-        operation: What records them; None where that cannot be, as of frames.
+        primitive: What records them; None where that cannot be, as of frames.
     """
 
-    operation: Operation | None = None
+    primitive: Primitive | None = None
 
     def call(
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -97,13 +97,13 @@ class LiftedSite(Site):
         if self.strategy.runs_original:
             return original(*args, **kwargs)
         recording = current()
-        if recording is None or recording.owner is not self.care:
+        if recording is None or recording.owner is not self.policy:
             return self._outside(original, args, kwargs)
         wanted = self.options.min_pixels
         is_large = not wanted or pixels_among(args, kwargs) >= wanted
-        if self.operation is not None and is_large:
+        if self.primitive is not None and is_large:
             start = time.perf_counter()
-            result = recording.record(self.operation, args, kwargs, self.options)
+            result = recording.record(self.primitive, args, kwargs, self.options)
             if result is not None:
                 self.tally.migrated(0.0, 0, host=time.perf_counter() - start)
                 return result
@@ -112,7 +112,7 @@ class LiftedSite(Site):
         # Only now: of calls that nobody can compute, the original has its own words.
         seconds = time.perf_counter() - start
         if is_large:
-            reason = why_not_recorded(recording, self.operation, args, kwargs, self.options)
+            reason = why_not_recorded(recording, self.primitive, args, kwargs, self.options)
         else:
             reason = f"fewer than {wanted} pixels"
         reason = self.tally.bounded(reason)
@@ -127,17 +127,17 @@ class LiftedSite(Site):
         """Let the original answer a call that is in no sample, or in a thread of one."""
         start = time.perf_counter()
         found = by_host(original, args, kwargs)
-        if _is_open(self.care):
+        if _is_open(self.policy):
             self.tally.fell_back(time.perf_counter() - start, _IN_A_THREAD)
         return found
 
     def _say(self, reason: str) -> None:
-        if self.care.is_strict:
+        if self.policy.is_strict:
             raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
         default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
 
 
-class Lifter(PipelineMigrator):
+class SampleRecorder(PipelineMigrator):
     """Records the frames that a plan names in the samples of a dataset.
 
     Args:
@@ -165,13 +165,13 @@ class Lifter(PipelineMigrator):
         self._reason = ""  # of the last refusal
         self._seconds: float | None = None  # that the last sample took, while it is not counted
         self._last: Recording | None = None
-        self._kept: list[weakref.ref[Memory]] = []
+        self._kept: list[weakref.ref[Buffer]] = []
         self._samples = Tally(SAMPLES, host_cpu().label)
         self._collation = Tally(COLLATION, host_cpu().label)
-        self._untold: list[Row] = []  # of batches that nobody gets
+        self._untold: list[CallStats] = []  # of batches that nobody gets
         self._in_threads: dict[Segments, Tally] = {}  # of frames, which begin anew in each
 
-    def taken(self) -> list[Row]:
+    def taken(self) -> list[CallStats]:
         """Return what became of samples, and of the calls in them, since this was last called."""
         sites = [site.tally for site in list(self._sites.values()) if site is not None]
         threads = list(self._in_threads.values())
@@ -220,7 +220,7 @@ class Lifter(PipelineMigrator):
     def sample(
         self, load: Callable[[Any], Any], index: Any, *, repeats: bool, count: int = 1
     ) -> Any:
-        """Return a sample with a `DeviceArray` in the place of each array that was only recorded.
+        """Return a sample with a `LazyArray` in the place of each array that was only recorded.
 
         Args:
             load: Returns the sample of an index.
@@ -246,9 +246,9 @@ class Lifter(PipelineMigrator):
             self._samples.fell_back(spent, reason)
             return found
         self._seconds = None
-        saved = Saved((load, index), {})
+        saved = Checkpoint((load, index), {})
         recording = self._last = Recording(
-            on_host, self._keep, options=self._options, owner=self._care, count=count
+            on_host, self._keep, options=self._options, owner=self._policy, count=count
         )
         token = RECORDING.set(recording)
         start = time.perf_counter()
@@ -330,7 +330,7 @@ class Lifter(PipelineMigrator):
         _put_on_host(memory for each in self._kept if (memory := each()) is not None)
         self._kept = []
 
-    def _counted_here(self) -> tuple[list[str], list[Row]]:
+    def _counted_here(self) -> tuple[list[str], list[CallStats]]:
         return sorted(self.matched), self._untold  # the rest goes with the batches
 
     def _has_recorded_frames(self) -> bool:
@@ -341,7 +341,7 @@ class Lifter(PipelineMigrator):
             original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         ) -> Any:
             entry = self._entry_around(frame) if OPEN and current() is None else None
-            if entry is None or not _is_open(self._care):
+            if entry is None or not _is_open(self._policy):
                 return by_host(original, args, kwargs)
             start = time.perf_counter()
             found = by_host(original, args, kwargs)
@@ -361,13 +361,15 @@ class Lifter(PipelineMigrator):
                         return entry
         return None
 
-    def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> Site | None:
+    def _site(self, path: str, entry: PlanEntry, strategy: Strategy | None) -> CallSite | None:
         if strategy is not None and entry.options.kernel == "native":
             return None
         how = strategy or MoveInputStrategy()
-        operation = getattr(strategy, "recorded", None)
+        primitive = getattr(strategy, "recorded", None)
         tally = Tally(path, entry.device)
-        return LiftedSite(None, entry.device, entry.options, how, self._care, tally, "", operation)
+        return SampleCallSite(
+            None, entry.device, entry.options, how, self._policy, tally, "", primitive
+        )
 
 
 def _is_open(owner: object) -> bool:
@@ -380,7 +382,7 @@ def _warn(words: str, reason: str) -> None:
     logging.getLogger("devicecore").warning(message, words, reason)
 
 
-def _still(kept: list[Memory]) -> list[Memory]:
+def _still(kept: list[Buffer]) -> list[Buffer]:
     """Return those that are in use also after objects that only have each other are gone."""
     found = list(map(weakref.ref, kept))
     kept.clear()
@@ -388,6 +390,6 @@ def _still(kept: list[Memory]) -> list[Memory]:
     return [memory for each in found if (memory := each()) is not None]
 
 
-def _put_on_host(kept: Iterable[Memory]) -> None:
+def _put_on_host(kept: Iterable[Buffer]) -> None:
     for memory in kept:
         memory.on_host()

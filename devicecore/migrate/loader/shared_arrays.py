@@ -22,7 +22,7 @@ _MOST_DEEP = 3
 _CONTAINERS = (list, tuple)
 
 
-class Held:
+class SharedArrays:
     """The arrays of a dataset that do not change, which stay where they are as long as this does.
 
     Args:
@@ -38,7 +38,7 @@ class Held:
         self._arrays = [found[start] for start in self._starts]
         _known[self.name] = self
 
-    def node(self, array: Array) -> HeldNode | None:
+    def node(self, array: Array) -> SharedArrayNode | None:
         """Return the value of an array that lies in one of these; None if it does not."""
         if not self._is_fixed(array):
             return None
@@ -49,7 +49,7 @@ class Held:
         offset = start - self._starts[index]
         if offset + array.nbytes > self._arrays[index].nbytes:
             return None
-        return HeldNode(self, index, offset, array.shape, array.dtype)
+        return SharedArrayNode(self, index, offset, array.shape, array.dtype)
 
     def _is_fixed(self, array: Array) -> bool:
         is_whole = array.flags.c_contiguous and not array.dtype.hasobject
@@ -61,7 +61,7 @@ class Held:
         return np.ndarray(shape, dtype, whole, offset)
 
 
-class HeldNode(Node):
+class SharedArrayNode(Node):
     """An array in one that a dataset has.
 
     Args:
@@ -75,21 +75,26 @@ class HeldNode(Node):
     __slots__ = ("_place",)
 
     def __init__(
-        self, held: Held, index: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+        self,
+        held: SharedArrays,
+        index: int,
+        offset: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
     ) -> None:
         array = held.view(index, offset, shape, dtype)
-        super().__init__(source(array).kind, (), array)
+        super().__init__(source(array).expr, (), array)
         self._place = (held.name, index, offset, shape, dtype)
 
     def __reduce__(self) -> Any:
         return _again, self._place
 
 
-_known: WeakValueDictionary[str, Held] = WeakValueDictionary()
+_known: WeakValueDictionary[str, SharedArrays] = WeakValueDictionary()
 
 
-def _again(name: str, *place: Any) -> HeldNode:
-    return HeldNode(_known[name], *place)
+def _again(name: str, *place: Any) -> SharedArrayNode:
+    return SharedArrayNode(_known[name], *place)
 
 
 def _start(array: Array) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-class Piece:
+class ShmBlock:
     """Some shared memory. Its first byte says whether it is in use.
 
     Args:
@@ -78,23 +78,23 @@ class Loan:
 
     __slots__ = ("__weakref__", "end", "piece")
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: ShmBlock) -> None:
         self.piece: Final = piece
         end = weakref.finalize(self, _free, piece, os.getpid())
         end.atexit = False  # by then the workers have ended
         self.end: Final[Callable[[], Any]] = end
 
 
-def _free(piece: Piece, process: int) -> None:
+def _free(piece: ShmBlock, process: int) -> None:
     if os.getpid() == process:  # what a forked child has of a loan is none of its own
         piece.free()
 
 
-class _Pieces:
+class _ShmBlocks:
     """The pieces of other processes that this one has seen, by their owners."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, Piece]] = {}
+        self._known: dict[str, dict[str, ShmBlock]] = {}
         self.after_fork()
         rearm_after_fork(self)
 
@@ -102,12 +102,12 @@ class _Pieces:
         """Make a lock that no thread of the parent holds."""
         self._lock = threading.Lock()
 
-    def attach(self, owner: str, name: str, memory: torch.Tensor | None) -> Piece:
+    def attach(self, owner: str, name: str, memory: torch.Tensor | None) -> ShmBlock:
         """Return a piece by its name; the first time it comes with its memory."""
         with self._lock:
             own = self._known.setdefault(owner, {})
             if memory is not None:
-                own[name] = Piece(owner, name, memory)
+                own[name] = ShmBlock(owner, name, memory)
             return own[name]
 
     def names(self) -> set[str]:
@@ -115,15 +115,15 @@ class _Pieces:
         with self._lock:
             return {name for own in self._known.values() for name in own}
 
-    def forget(self, owner: str) -> Iterable[Piece]:
+    def forget(self, owner: str) -> Iterable[ShmBlock]:
         """Forget the pieces of one of whom nothing will come any more, and return them."""
         with self._lock:
             return self._known.pop(owner, {}).values()
 
 
-PIECES: Final = _Pieces()
+SHM_BLOCKS: Final = _ShmBlocks()
 """Of this process."""
 
 
 def _lent(owner: str, name: str, memory: torch.Tensor | None) -> Loan:
-    return Loan(PIECES.attach(owner, name, memory))
+    return Loan(SHM_BLOCKS.attach(owner, name, memory))

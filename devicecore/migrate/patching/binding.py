@@ -1,4 +1,4 @@
-"""`Place`: an attribute of a module or a class, where a function is and a wrapper can be put."""
+"""`PatchPoint`: an attribute of a module or a class whose function a wrapper can replace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ABSENT: Final = object()
 """What a place holds where there is nothing: a class inherits it, or a module gives it if asked."""
 
 
-class Place:
+class PatchPoint:
     """One attribute, what was there before, and what we put there.
 
     Attributes:

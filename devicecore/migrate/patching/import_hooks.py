@@ -222,7 +222,7 @@ class _Finding(threading.local):
         self.names: set[str] = set()
 
 
-class _Follower:
+class _FollowedLoader:
     """A loader with a step added. The module itself gets to see the loader it has anywhere else."""
 
     __slots__ = ("loader",)
@@ -265,8 +265,8 @@ def _follow(spec: ModuleSpec) -> None:
     if loader is None and spec.submodule_search_locations is not None:
         find: Any = PathFinder.find_spec
         loader = NamespaceLoader(spec.name, spec.submodule_search_locations, find)
-    if hasattr(loader, "exec_module") and not isinstance(loader, _Follower):
-        follower: Any = _Follower(loader)
+    if hasattr(loader, "exec_module") and not isinstance(loader, _FollowedLoader):
+        follower: Any = _FollowedLoader(loader)
         spec.loader = follower
 
 
@@ -274,7 +274,7 @@ def _unfollow(name: str) -> None:
     """Take our step out of a module that was imported lazily, and not executed since."""
     spec: Any = namespace_of(sys.modules.get(name)).get("__spec__")
     loader = getattr(spec, "loader", None)
-    if isinstance(loader, _Follower):
+    if isinstance(loader, _FollowedLoader):
         spec.loader = loader.loader
 
 

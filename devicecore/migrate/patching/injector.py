@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from devicecore.migrate.patching.blocks import UsedInBlocks
 from devicecore.migrate.patching.import_hooks import Watch
-from devicecore.migrate.patching.patch_stack import CHAINS
+from devicecore.migrate.patching.patch_stack import PATCH_STACKS
 from devicecore.migrate.patching.program_line import warn
 from devicecore.migrate.patching.referrers import holders_of, namespace_of
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import ModuleType
 
-    from devicecore.migrate.patching.patch_stack import Link
+    from devicecore.migrate.patching.patch_stack import Wrapper
 
 
 class _Patch(NamedTuple):
     owner: Any
     name: str
-    make_wrapper: Callable[[Link], Any]
+    make_wrapper: Callable[[Wrapper], Any]
 
     @property
     def module(self) -> str:
@@ -80,7 +80,7 @@ class PatchInjector(UsedInBlocks):
     def __init__(self) -> None:
         super().__init__()
         self._patches: list[_Patch] = []
-        self._links: list[Link] = []
+        self._links: list[Wrapper] = []
         self._watches: dict[str, Watch] = {}
 
     @property
@@ -88,14 +88,14 @@ class PatchInjector(UsedInBlocks):
         """Whether the functions are patched."""
         return len(self._users) > 0
 
-    def add(self, owner: Any, name: str, make_wrapper: Callable[[Link], Any]) -> None:
+    def add(self, owner: Any, name: str, make_wrapper: Callable[[Wrapper], Any]) -> None:
         """Add one function: now, if the others are patched already, else with them.
 
         Args:
             owner: The module or the class that has it. What a class inherits is patched for that
                 class only.
             name: The attribute.
-            make_wrapper: Given a ``Link``, which calls whatever is below the wrapper, returns the
+            make_wrapper: Given a `Wrapper`, which calls whatever is below, returns the
                 wrapper: a function of the same kind as the original, made for this. It must import
                 nothing, since other threads may wait for it while they import.
 
@@ -104,12 +104,12 @@ class PatchInjector(UsedInBlocks):
         """
         self.add_all([(owner, name, make_wrapper)])
 
-    def add_all(self, patches: Iterable[tuple[Any, str, Callable[[Link], Any]]]) -> None:
+    def add_all(self, patches: Iterable[tuple[Any, str, Callable[[Wrapper], Any]]]) -> None:
         """Add several functions; see `add`. All that is loaded is looked at once for them."""
         new = [_Patch(*patch) for patch in patches]
-        with CHAINS.lock:
+        with PATCH_STACKS.lock:
             if self.is_applied:
-                CHAINS.put_on(new, self._links)
+                PATCH_STACKS.put_on(new, self._links)
                 for patch in new:
                     self._watch(patch)
             self._patches += new
@@ -131,11 +131,11 @@ class PatchInjector(UsedInBlocks):
             # thread may wait for it while it imports the same.
             getattr(patch.owner, patch.name, None)
         try:
-            with CHAINS.lock:
+            with PATCH_STACKS.lock:
                 self._users.add(user)  # from here on there is something to be restored
                 if len(self._users) == 1:
                     _applied.add(self)
-                    CHAINS.put_on(self._patches, self._links)
+                    PATCH_STACKS.put_on(self._patches, self._links)
                     for patch in self._patches:
                         self._watch(patch)
         except BaseException:  # an interrupt, too, leaves nothing half done
@@ -155,7 +155,7 @@ class PatchInjector(UsedInBlocks):
 
     def _release(self, user: object) -> list[str]:
         """Put all functions back if nobody else uses them, and return what could not be."""
-        with CHAINS.lock:
+        with PATCH_STACKS.lock:
             if len(self._users) > 1:
                 self._users.remove(user)
                 return []
@@ -167,9 +167,9 @@ class PatchInjector(UsedInBlocks):
         Names of modules are among it where they are left alone, as the private ones of
         ``__main__``. The class that a method is inherited from is not: it is not what was patched.
         """
-        with CHAINS.lock:
+        with PATCH_STACKS.lock:
             links = tuple(self._links)
-            found = holders_of([link.original for link in links], CHAINS.holders())
+            found = holders_of([link.original for link in links], PATCH_STACKS.holders())
         held: dict[str, list[str]] = {}
         for link, texts in zip(links, found, strict=True):
             owner, _, name = ".".join(link.chain.address).rpartition(".")
@@ -182,7 +182,7 @@ class PatchInjector(UsedInBlocks):
         for watch in self._watches.values():
             watch.remove()
         self._watches.clear()
-        texts = CHAINS.take_off(self._links)
+        texts = PATCH_STACKS.take_off(self._links)
         self._links.clear()
         _applied.discard(self)
         while len(self._users):  # last: until then an interrupt leaves something to be restored
@@ -197,15 +197,15 @@ class PatchInjector(UsedInBlocks):
 
     def _executed(self, name: str, module: ModuleType) -> None:
         """Patch what a module that was executed anew has now."""
-        with CHAINS.lock:
+        with PATCH_STACKS.lock:
             there = {each: each.anew(module) for each in self._patches if each.module == name}
             new = [
                 each
                 for each in there.values()
-                if each is not None and not CHAINS.has(each.owner, each.name, self._links)
+                if each is not None and not PATCH_STACKS.has(each.owner, each.name, self._links)
             ]
             if self.is_applied and new:
-                CHAINS.put_on(new, self._links, is_anew=True)
+                PATCH_STACKS.put_on(new, self._links, is_anew=True)
         gone = [f"{each.owner.__name__}.{each.name}" for each, now in there.items() if now is None]
         if gone:
             msg = f"{name} was executed anew, and is without {', '.join(gone)}"
@@ -232,7 +232,7 @@ class _Applied:
             atexit.unregister(self._restore)
 
     def _restore(self) -> None:
-        with CHAINS.lock:
+        with PATCH_STACKS.lock:
             for injector in reversed(tuple(self._injectors)):
                 for text in injector._restore():  # noqa: SLF001 - one of us
                     sys.stderr.write(f"devicecore: {text}\n")

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.patching.binding import ABSENT, Place, described
+from devicecore.migrate.patching.binding import ABSENT, PatchPoint, described
 from devicecore.migrate.patching.pickling import ORIGINALS
 from devicecore.migrate.patching.referrers import bindings
-from devicecore.migrate.patching.wraps import dress
+from devicecore.migrate.patching.wraps import wraps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 
-class Link(partial[Any]):
+class Wrapper(partial[Any]):
     """What one wrapper is around: calling it calls whatever is below that wrapper now.
 
     It is a `functools.partial` of the original so that `inspect`, and whatever decorates it, takes
@@ -38,10 +38,10 @@ class Link(partial[Any]):
     target: Any
     active: bool
     wrapper: Any
-    chain: Chain
+    chain: PatchStack
 
     @classmethod
-    def on(cls, chain: Chain) -> Link:
+    def on(cls, chain: PatchStack) -> Wrapper:
         """Return a link that is to be put on *chain*."""
         link = cls(chain.original)
         link.chain = chain
@@ -59,7 +59,7 @@ class Link(partial[Any]):
         return f"<what is below a wrapper of {described(self.original)}>"
 
 
-class Chain:
+class PatchStack:
     """One function, the wrappers around it, and the places that show the outermost one.
 
     Attributes:
@@ -84,12 +84,12 @@ class Chain:
         "retired",
     )
 
-    def __init__(self, place: Place, original: Any, bottom: Any) -> None:
+    def __init__(self, place: PatchPoint, original: Any, bottom: Any) -> None:
         self.original: Final = original
         self.bottom: Any = bottom
-        self.links: list[Link] = []
-        self.places: list[Place] = [place]
-        self.lost: list[Place] = []
+        self.links: list[Wrapper] = []
+        self.places: list[PatchPoint] = [place]
+        self.lost: list[PatchPoint] = []
         self.retired: WeakSet[Any] = WeakSet()
         self.is_of_class: Final = place.is_in_class
         self.address: tuple[str, str] = (place.home, place.name)
@@ -137,15 +137,15 @@ class Chain:
             elif place.now is not place.before:
                 place.put_back()
 
-    def lose(self, place: Place) -> None:
+    def lose(self, place: PatchPoint) -> None:
         """Leave *place* to whoever has put something else there."""
         self.places.remove(place)
         if not place.is_users:  # whoever has taken a name may give it another meaning
             self.lost.append(place)
 
 
-class Chains:
-    """All functions that are patched in this process: one object, `CHAINS`.
+class PatchStacks:
+    """All functions that are patched in this process: one object, `PATCH_STACKS`.
 
     Attributes:
         lock: Held while anything is put on or taken off.
@@ -154,7 +154,7 @@ class Chains:
     __slots__ = ("__weakref__", "_all", "lock")
 
     def __init__(self) -> None:
-        self._all: list[Chain] = []
+        self._all: list[PatchStack] = []
         self.after_fork()
         rearm_after_fork(self)
 
@@ -164,8 +164,8 @@ class Chains:
 
     def put_on(
         self,
-        patches: Iterable[tuple[Any, str, Callable[[Link], Any]]],
-        links: list[Link],
+        patches: Iterable[tuple[Any, str, Callable[[Wrapper], Any]]],
+        links: list[Wrapper],
         *,
         is_anew: bool = False,
     ) -> None:
@@ -183,17 +183,17 @@ class Chains:
                 function as that.
             Exception: Making a wrapper failed.
         """
-        new: list[Link] = []
+        new: list[Wrapper] = []
         with self.lock:
             try:
-                known = _Known(self._all)
+                known = _StackIndex(self._all)
                 for owner, name, make_wrapper in patches:
-                    chain = self._chain_at(Place(owner, name), known, is_anew=is_anew)
-                    link = Link.on(chain)
+                    chain = self._chain_at(PatchPoint(owner, name), known, is_anew=is_anew)
+                    link = Wrapper.on(chain)
                     links.append(link)
                     new.append(link)
                     wrapper = make_wrapper(link)
-                    dress(wrapper, chain.original, chain.address)
+                    wraps(wrapper, chain.original, chain.address)
                     link.wrapper = wrapper
                     chain.links.append(link)
                     known.functions[id(link.wrapper)] = chain
@@ -209,7 +209,7 @@ class Chains:
                 self._drop_empty()  # also one that no link has come to
                 raise
 
-    def take_off(self, links: Sequence[Link]) -> list[str]:
+    def take_off(self, links: Sequence[Wrapper]) -> list[str]:
         """Take wrappers off, and return what could not be put back, in words.
 
         Taken off twice is taken off once, also if the first time was interrupted.
@@ -242,9 +242,9 @@ class Chains:
             self._tell_heirs()
         return texts
 
-    def has(self, owner: Any, name: str, links: Iterable[Link]) -> bool:
+    def has(self, owner: Any, name: str, links: Iterable[Wrapper]) -> bool:
         """Return whether one of *links* is on the function that is at a place now."""
-        place = Place(owner, name)
+        place = PatchPoint(owner, name)
         return any(
             each.key == place.key and each.is_ours for link in links for each in link.chain.places
         )
@@ -255,7 +255,7 @@ class Chains:
             wrappers = [link.wrapper for chain in self._all for link in chain.links]
             return wrappers + [place.before for chain in self._all for place in chain.places]
 
-    def _chain_at(self, place: Place, known: _Known, *, is_anew: bool) -> Chain:
+    def _chain_at(self, place: PatchPoint, known: _StackIndex, *, is_anew: bool) -> PatchStack:
         """Return the chain of the function that is at *place*, which now belongs to it."""
         function = place.function()
         for chain in known.chains_at(place):
@@ -270,21 +270,21 @@ class Chains:
             self._join(below, place)
             known.add_place(below, place)
             return below
-        made = Chain(place, function if below is None else below.original, function)
+        made = PatchStack(place, function if below is None else below.original, function)
         self._all.append(made)
         made.give_address()
         known.add(made)
         return made
 
-    def _join(self, chain: Chain, place: Place) -> None:
+    def _join(self, chain: PatchStack, place: PatchPoint) -> None:
         chain.lost = [lost for lost in chain.lost if lost.key != place.key]
         if place.before is not ABSENT:
             place.before = chain.original  # what it would hold if nothing had been patched
         chain.places.append(place)
 
-    def _find_places(self, chains: Sequence[Chain]) -> None:
+    def _find_places(self, chains: Sequence[PatchStack]) -> None:
         """Add the names of all modules that are bound to a function, or to a wrapper of it."""
-        by_value: dict[int, Chain] = {}
+        by_value: dict[int, PatchStack] = {}
         values: list[Any] = []
         for chain in chains:
             found = chain.wrappers()
@@ -294,7 +294,7 @@ class Chains:
             by_value |= {id(value): chain for value in found}
         known = {place.key for chain in chains for place in chain.places}
         for module, name, value in bindings(values):
-            place = Place(module, name)
+            place = PatchPoint(module, name)
             if place.key not in known and place.now is value:
                 known.add(place.key)
                 place.is_users = True
@@ -314,37 +314,37 @@ class Chains:
                     chain.connect()
 
 
-class _Known:
+class _StackIndex:
     """Where chains are, while several functions are patched: there may be hundreds.
 
     Attributes:
         functions: The chain that each function is the original of, or a wrapper in.
     """
 
-    def __init__(self, chains: Iterable[Chain]) -> None:
-        self.functions: dict[int, Chain] = {}
-        self._at: dict[tuple[int, str], list[Chain]] = {}
+    def __init__(self, chains: Iterable[PatchStack]) -> None:
+        self.functions: dict[int, PatchStack] = {}
+        self._at: dict[tuple[int, str], list[PatchStack]] = {}
         for chain in chains:
             self.add(chain)
 
-    def add(self, chain: Chain) -> None:
+    def add(self, chain: PatchStack) -> None:
         """Add all that belongs to a chain."""
         for function in (chain.original, *chain.wrappers()):
             self.functions.setdefault(id(function), chain)
         for place in chain.places:
             self.add_place(chain, place)
 
-    def add_place(self, chain: Chain, place: Place) -> None:
+    def add_place(self, chain: PatchStack, place: PatchPoint) -> None:
         """Add one place."""
         self._at.setdefault(place.key, []).append(chain)
 
-    def chains_at(self, place: Place) -> Sequence[Chain]:
+    def chains_at(self, place: PatchPoint) -> Sequence[PatchStack]:
         """Return the chains that are, or were, at a place."""
         return self._at.get(place.key, ())
 
 
-def _each_once(chains: Iterable[Chain]) -> list[Chain]:
+def _each_once(chains: Iterable[PatchStack]) -> list[PatchStack]:
     return list({id(chain): chain for chain in chains}.values())
 
 
-CHAINS: Final = Chains()
+PATCH_STACKS: Final = PatchStacks()

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from devicecore.migrate.patching.patch_stack import Link
+    from devicecore.migrate.patching.patch_stack import Wrapper
 
 _MODULE: Final = "torchvision.transforms.v2.functional._utils"
 
 
-class Dispatched:
+class TorchvisionDispatch:
     """The wrappers of one migrator that were given something, while they are in use."""
 
     def __init__(self) -> None:
-        self._given: list[tuple[Any, Link]] = []
+        self._given: list[tuple[Any, Wrapper]] = []
 
-    def found_by_itself(self, function: Any, make: Callable[[Link], Any]) -> Callable[[Link], Any]:
+    def found_by_itself(
+        self, function: Any, make: Callable[[Wrapper], Any]
+    ) -> Callable[[Wrapper], Any]:
         """Return what makes a wrapper that is found wherever *function* finds itself.
 
         Args:
@@ -33,7 +35,7 @@ class Dispatched:
         if not any(each is function for each in _registry()):  # it may have no hash
             return make
 
-        def registered(below: Link) -> Any:
+        def registered(below: Wrapper) -> Any:
             wrapper = make(below)
             registry = _registry()
             registry[wrapper] = registry[function]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function")
 
 UNSET: Final = object()
-"""The `Node.decision` of a path that nobody has decided about."""
+"""The `CallPath.decision` of a path that nobody has decided about."""
 
 # Beyond these a node is made for each call, and forgotten with it: a recursion without end, or
 # frames with ever new names, must not fill the memory.
@@ -31,7 +31,7 @@ MOST_NODES: Final = 16_384
 MOST_DEPTH: Final = 256
 
 
-class Node:
+class CallPath:
     """One path of patched functions.
 
     Attributes:
@@ -45,11 +45,11 @@ class Node:
 
     __slots__ = ("children", "decision", "depth", "frame", "is_kept", "parent")
 
-    def __init__(self, parent: Node | None, frame: tuple[str, ...], is_kept: bool) -> None:
+    def __init__(self, parent: CallPath | None, frame: tuple[str, ...], is_kept: bool) -> None:
         self.parent: Final = parent
         self.frame: Final = frame
         self.depth: Final[int] = parent.depth + 1 if parent is not None else 0
-        self.children: Final[dict[tuple[str, ...], Node]] = {}
+        self.children: Final[dict[tuple[str, ...], CallPath]] = {}
         self.decision: Any = UNSET
         self.is_kept: Final = is_kept
 
@@ -94,8 +94,10 @@ class SparseContextTracker:
     __slots__ = ("__weakref__", "_get", "_kept", "_lock", "_set", "innermost", "root")
 
     def __init__(self) -> None:
-        self.root: Final = Node(None, (), is_kept=True)
-        self.innermost: Final[ContextVar[Node]] = ContextVar("migrated_calls", default=self.root)
+        self.root: Final = CallPath(None, (), is_kept=True)
+        self.innermost: Final[ContextVar[CallPath]] = ContextVar(
+            "migrated_calls", default=self.root
+        )
         self._get: Final = self.innermost.get
         self._set: Final = self.innermost.set
         self._kept = 0
@@ -106,7 +108,7 @@ class SparseContextTracker:
         """Make a lock that no thread of the parent holds."""
         self._lock = threading.RLock()  # what is collected meanwhile may come here again
 
-    def at(self, frame: tuple[str, ...]) -> Node:
+    def at(self, frame: tuple[str, ...]) -> CallPath:
         """Return the node of the path here with *frame* added, without entering it.
 
         That is all that a call needs which no patched function runs inside of.
@@ -114,7 +116,7 @@ class SparseContextTracker:
         here = self._get()
         return here.children.get(frame) or self._grow(here, frame)
 
-    def enter(self, frame: tuple[str, ...]) -> Node:
+    def enter(self, frame: tuple[str, ...]) -> CallPath:
         """Add *frame* to the path, and return the node of the path that this makes."""
         node = self.at(frame)
         self._set(node)
@@ -132,7 +134,7 @@ class SparseContextTracker:
             raise RuntimeError(msg)
         self._set(around)
 
-    def current(self) -> Node:
+    def current(self) -> CallPath:
         """Return the node of the path here."""
         return self._get()
 
@@ -159,13 +161,13 @@ class SparseContextTracker:
         """
         return _Tracked(self, frame)(function)
 
-    def _grow(self, here: Node, frame: tuple[str, ...]) -> Node:
+    def _grow(self, here: CallPath, frame: tuple[str, ...]) -> CallPath:
         with self._lock:
             kept = here.is_kept and here.depth < MOST_DEPTH and self._kept < MOST_NODES
             if not kept:
-                return Node(here, frame, is_kept=False)
+                return CallPath(here, frame, is_kept=False)
             if frame not in here.children:  # another thread may have been faster
-                here.children[frame] = Node(here, frame, is_kept=True)
+                here.children[frame] = CallPath(here, frame, is_kept=True)
                 self._kept += 1
             return here.children[frame]
 
@@ -178,9 +180,9 @@ class Inside:
     def __init__(self, tracker: SparseContextTracker, frame: tuple[str, ...]) -> None:
         self._tracker = tracker
         self._frame = frame
-        self._token: Token[Node] | None = None
+        self._token: Token[CallPath] | None = None
 
-    def __enter__(self) -> Node:
+    def __enter__(self) -> CallPath:
         """Add the frame, and return the node of the path that this makes."""
         node = self._tracker.at(self._frame)
         self._token = self._tracker.innermost.set(node)

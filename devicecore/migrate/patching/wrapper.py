@@ -12,9 +12,9 @@ from devicecore.migrate.patching.tracker import UNSET
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from devicecore.migrate.calls.call_site import Site
-    from devicecore.migrate.patching.patch_stack import Link
-    from devicecore.migrate.patching.tracker import Node, SparseContextTracker
+    from devicecore.migrate.calls.call_site import CallSite
+    from devicecore.migrate.patching.patch_stack import Wrapper
+    from devicecore.migrate.patching.tracker import CallPath, SparseContextTracker
     from devicecore.migrate.plan.keys import Segments
 
     Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
@@ -38,20 +38,20 @@ class UniversalWrapper:
     def __init__(
         self,
         tracker: SparseContextTracker,
-        decide: Callable[[Node], Site | None],
+        decide: Callable[[CallPath], CallSite | None],
         off_plan: Callable[[Segments], Handler] | None = None,
     ) -> None:
         self._tracker = tracker
         self._decide = decide
         self._off_plan = off_plan
 
-    def of_leaf(self, frame: Segments) -> Callable[[Link], Any]:
+    def of_leaf(self, frame: Segments) -> Callable[[Wrapper], Any]:
         """Return what wraps a function that no patched function runs inside of."""
         at, decided = self._tracker.at, self._decided
         off_plan = self._off_plan and self._off_plan(frame)
         is_used_here = may_be_ours(frame)
 
-        def make(below: Link) -> Any:
+        def make(below: Wrapper) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if not below.active:  # somebody has kept it, and it is not in use any more
                     return below.target(*args, **kwargs)
@@ -71,10 +71,10 @@ class UniversalWrapper:
 
         return make
 
-    def of_consumer(self, handler: Handler) -> Callable[[Link], Any]:
+    def of_consumer(self, handler: Handler) -> Callable[[Wrapper], Any]:
         """Return what wraps a function that is on no path, and is called by a handler."""
 
-        def make(below: Link) -> Any:
+        def make(below: Wrapper) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if not below.active:
                     return below.target(*args, **kwargs)
@@ -84,7 +84,7 @@ class UniversalWrapper:
 
         return make
 
-    def of_frame(self, frame: Segments) -> Callable[[Link], Any]:
+    def of_frame(self, frame: Segments) -> Callable[[Wrapper], Any]:
         """Return what wraps a function that others run inside of, which are to know of it.
 
         Coroutine functions and generator functions are on the path while their code runs; nothing
@@ -93,7 +93,7 @@ class UniversalWrapper:
         inside, decided, tracked = self._tracker.inside, self._decided, self._tracker.tracked
         is_used_here = may_be_ours(frame)
 
-        def make(below: Link) -> Any:
+        def make(below: Wrapper) -> Any:
             if not _runs_at_once(below.original):
                 return tracked(below, frame)
 
@@ -114,7 +114,7 @@ class UniversalWrapper:
 
         return make
 
-    def _decided(self, node: Node) -> Site | None:
+    def _decided(self, node: CallPath) -> CallSite | None:
         # Two threads may decide at once: both find the same, and one of them is kept.
         with InsideKernels():  # what it asks may call the same function
             node.decision = self._decide(node)

@@ -20,7 +20,7 @@ _FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodDescriptorType, Wr
 _METHODS: Final = (staticmethod, classmethod)
 
 
-def dress(wrapper: Any, original: Any, address: tuple[str, str]) -> None:
+def wraps(wrapper: Any, original: Any, address: tuple[str, str]) -> None:
     """Make *wrapper* look like *original*: names, documentation, attributes, methods, signature.
 
     It is pickled by its name, so it loads as the original where that is not patched.

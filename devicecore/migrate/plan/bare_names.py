@@ -19,7 +19,7 @@ from devicecore.migrate.plan.symbols import defined
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from devicecore.migrate.plan.symbols import Spot
+    from devicecore.migrate.plan.symbols import Symbol
 
 _FOLDERS_OF_PACKAGES: Final = frozenset({"site-packages", "dist-packages"})
 
@@ -39,7 +39,7 @@ class BareNames:
         self.open: set[str] = set()
         self.chosen: dict[str, object] = dict(chosen)
 
-    def find(self, name: str, check: Callable[[Spot], object]) -> tuple[Spot | None, str]:
+    def find(self, name: str, check: Callable[[Symbol], object]) -> tuple[Symbol | None, str]:
         """Return the class that a name means, if any, and else why one of that name is not meant.
 
         Args:
@@ -57,7 +57,7 @@ class BareNames:
             return self._only(name, programs), ""
         self.open.add(name)
         why = ""
-        found: list[Spot] = []
+        found: list[Symbol] = []
         # A module may call a class something else, as unittest.main its TestProgram.
         for spot in (each for each in spots if own(each.value, "__qualname__") == name):
             try:
@@ -71,7 +71,7 @@ class BareNames:
         others = [each for each in found if each.package not in sys.stdlib_module_names]
         return (self._only(name, others or found), "") if found else (None, why)
 
-    def _only(self, name: str, spots: Iterable[Spot]) -> Spot:
+    def _only(self, name: str, spots: Iterable[Symbol]) -> Symbol:
         classes = {id(each.value): each for each in spots}
         if len(classes) > 1:
             chosen = classes.get(id(self.chosen.get(name)))

@@ -18,7 +18,7 @@ from devicecore.migrate.plan.strategy_modules import check_package, functions_of
 from devicecore.migrate.plan.symbols import (
     MAIN,
     NotYetError,
-    Spot,
+    Symbol,
     ask_for,
     called_as,
     defined,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Target:
+class PatchTarget:
     """A function that can be patched: one of a module, or a method of a class.
 
     Attributes:
@@ -72,7 +72,7 @@ class Target:
 # Methods that others run inside of, in most classes that a plan names without one.
 _USUAL_METHODS: Final = ("__call__", "__getitem__", "__iter__", "forward")
 
-Step = tuple[Target | str, ...]
+Step = tuple[PatchTarget | str, ...]
 """One part of a key: the functions any of which it may be, or a wildcard."""
 
 
@@ -95,7 +95,7 @@ class Meaning:
         paths = (
             tuple(
                 chain.from_iterable(
-                    each.canonical if isinstance(each, Target) else (each,) for each in choice
+                    each.canonical if isinstance(each, PatchTarget) else (each,) for each in choice
                 )
             )
             for choice in product(*self.steps)
@@ -125,7 +125,7 @@ class Finder:
         self._registry = registry
         self.bare_names: Final = BareNames(chosen)
         # Functions of C may not know where they live; under whatever names, they are one target.
-        self._homeless: dict[int, Spot] = {}
+        self._homeless: dict[int, Symbol] = {}
 
     def meaning(self, key: Key) -> Meaning:
         """Return what *key* names.
@@ -136,7 +136,7 @@ class Finder:
         """
         steps: list[Step] = []
         segments = list(reversed(key.pattern))
-        cls: Spot | None = None  # of the method before
+        cls: Symbol | None = None  # of the method before
         while segments:
             segment = segments.pop()
             if segment in WILDCARDS:
@@ -152,7 +152,7 @@ class Finder:
             )
             if is_a(spot.value, ModuleType) and not segments:
                 return self._functions_of(spot, steps)
-            others: Iterable[Target] = ()
+            others: Iterable[PatchTarget] = ()
             if is_a(spot.value, type):
                 cls = spot
                 spot = self._below(cls, [_method_after(cls, segments)])
@@ -161,15 +161,15 @@ class Finder:
             steps.append((self._target(spot, "".join(segments[-1:])), *others))
         return Meaning(tuple(steps))
 
-    def _target(self, spot: Spot, following: str = "") -> Target:
+    def _target(self, spot: Symbol, following: str = "") -> PatchTarget:
         if is_a(spot.value, ModuleType):
             fix = f"write {spot}.{following}" if following.isidentifier() else ""
             raise PlanError("", f"'{spot}' is a module, which is no frame", fix)
         check_is_function(spot)
         check_replaceable(spot)
-        return Target(spot.module, spot.qualname)
+        return PatchTarget(spot.module, spot.qualname)
 
-    def _overrides(self, cls: Spot, name: str) -> Iterator[Target]:
+    def _overrides(self, cls: Symbol, name: str) -> Iterator[PatchTarget]:
         """Yield what ``self.name`` is where ``self`` is of a class that is derived from another."""
         heirs, seen = [*type.__subclasses__(cls.value)], set()
         while heirs:
@@ -182,7 +182,7 @@ class Finder:
             if at_home is not None and (callable(value) or is_a(value, classmethod)):
                 yield self._target(self._below(at_home, [name]))
 
-    def _module_called(self, name: str) -> Spot:
+    def _module_called(self, name: str) -> Symbol:
         try:
             spot = self._spot(name)
         except NotYetError:
@@ -193,11 +193,11 @@ class Finder:
             raise PlanError("", reason, "name a function, or a method of a class")
         return spot
 
-    def _functions_of(self, module: Spot, steps: list[Step]) -> Meaning:
+    def _functions_of(self, module: Symbol, steps: list[Step]) -> Meaning:
         """Return the meaning of a key for all functions of a module that can be computed."""
         if getattr(names_of(module.value).get("__spec__"), "_initializing", False):
             raise NotYetError(module.module, False)
-        targets: list[Target] = []
+        targets: list[PatchTarget] = []
         missing: list[NotYetError] = []
         for name in functions_of(module.module, self._registry):
             try:
@@ -210,7 +210,9 @@ class Finder:
             raise missing[0]
         return Meaning((*steps, tuple(targets)), module.module, tuple(missing))
 
-    def _spot(self, segment: str, following: Sequence[str] = (), after: Spot | None = None) -> Spot:
+    def _spot(
+        self, segment: str, following: Sequence[str] = (), after: Symbol | None = None
+    ) -> Symbol:
         """Return what a segment names.
 
         Args:
@@ -224,16 +226,16 @@ class Finder:
         parts = segment.split(".")
         loaded = longest_loaded(parts[:-1])
         if not loaded and parts[0] in names_of(sys.modules.get(MAIN)):
-            return self._below(Spot(MAIN, "", sys.modules[MAIN]), parts)
+            return self._below(Symbol(MAIN, "", sys.modules[MAIN]), parts)
         if len(parts) == 1:
             return self._class_or_module(segment, following, after)
         start = self._module(loaded or parts[0])
         return self._below(start, parts[start.module.count(".") + 1 :])
 
-    def _class_or_module(self, name: str, following: Sequence[str], after: Spot | None) -> Spot:
+    def _class_or_module(self, name: str, following: Sequence[str], after: Symbol | None) -> Symbol:
         """Return the loaded class that a bare name means, or else the module."""
 
-        def check(cls: Spot) -> None:
+        def check(cls: Symbol) -> None:
             if following[-1:] != [ANY]:
                 self._target(self._below(cls, [_method_after(cls, [*following[-1:]])]))
 
@@ -247,19 +249,19 @@ class Finder:
         names = {each for base in after.value.__mro__[:-1] for each in vars(base)}
         raise NotYetError(MAIN, True, name, tuple(names), no_such(after, name).reason)
 
-    def _module(self, name: str) -> Spot:
+    def _module(self, name: str) -> Symbol:
         """Return the module of that name, imported if that is allowed."""
         loaded = longest_loaded(name.split("."))
         if loaded == name:
-            return Spot(name, "", sys.modules[name])
+            return Symbol(name, "", sys.modules[name])
         if name.partition(".")[0] in self._allowed:
-            return Spot(name, "", imported(name))
+            return Symbol(name, "", imported(name))
         if loaded:
             part = name.removeprefix(f"{loaded}.").partition(".")[0]
-            self._below(Spot(loaded, "", sys.modules[loaded]), [part])  # is there such a one?
+            self._below(Symbol(loaded, "", sys.modules[loaded]), [part])  # is there such a one?
         raise NotYetError(name, False)
 
-    def _below(self, spot: Spot, parts: list[str]) -> Spot:
+    def _below(self, spot: Symbol, parts: list[str]) -> Symbol:
         """Return what *parts* name one below the other, in a module or in a class."""
         for part in parts:
             if spot.qualname and not is_a(spot.value, type):
@@ -273,7 +275,7 @@ class Finder:
             spot = self._at_home(spot, part, value)
         return spot
 
-    def _of_module(self, spot: Spot, part: str, value: Any) -> Any:
+    def _of_module(self, spot: Symbol, part: str, value: Any) -> Any:
         """Return what a module calls *part*, where *value* is what its own names say."""
         spec = names_of(spot.value).get("__spec__")
         if getattr(spec, "_initializing", False):  # what it has now, it may still replace
@@ -294,20 +296,20 @@ class Finder:
             return below[0].value
         raise NotYetError(spot.module, True, part)
 
-    def _at_home(self, spot: Spot, part: str, value: Any) -> Spot:
+    def _at_home(self, spot: Symbol, part: str, value: Any) -> Symbol:
         """Return where *value*, which *spot* calls *part*, is at home; else that it is there."""
         qualname = f"{spot.qualname}.{part}" if spot.qualname else part
         if is_a(value, ModuleType):
             name = own(value, "__name__")
             is_known = sys.modules.get(name) is value
-            return Spot(name if is_known else f"{spot.module}.{part}", "", value)
+            return Symbol(name if is_known else f"{spot.module}.{part}", "", value)
         if is_a(spot.value, type) and not is_a(value, type):
-            return Spot(spot.module, qualname, value)  # a method stays with the class it is for
-        here = Spot(spot.module, qualname, value)
+            return Symbol(spot.module, qualname, value)  # a method stays with the class it is for
+        here = Symbol(spot.module, qualname, value)
         return find_home(value) or self._homeless.setdefault(id(value), here)
 
 
-def _method_after(cls: Spot, segments: list[str]) -> str:
+def _method_after(cls: Symbol, segments: list[str]) -> str:
     """Return which method is meant, and take its name off the *segments* if it is there."""
     following = segments[-1] if segments else ""
     if following == ANY:
@@ -321,7 +323,7 @@ def _method_after(cls: Spot, segments: list[str]) -> str:
         raise PlanError("", error.reason, _instead(cls, segments)) from None
 
 
-def _instead(cls: Spot, segments: list[str]) -> str:
+def _instead(cls: Symbol, segments: list[str]) -> str:
     """Return what may be meant by a class, and *segments* after it that name no method."""
     rest = [each for each in reversed(segments) if each not in WILDCARDS]
     usual = [name for name in _USUAL_METHODS if static(cls.value, name) is not ABSENT]
@@ -332,7 +334,7 @@ def _instead(cls: Spot, segments: list[str]) -> str:
     return f"name a method of it, as in {written}" if written else "name a method of it"
 
 
-def _is_attribute_of(cls: Spot, name: str) -> bool:
+def _is_attribute_of(cls: Symbol, name: str) -> bool:
     """Return whether a bare name after a method is one of its class, as ``self`` has it."""
     if name in names_of(sys.modules.get(MAIN)):
         return False

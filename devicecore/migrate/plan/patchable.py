@@ -10,7 +10,7 @@ from devicecore.migrate.patching.static_lookup import is_a, names_of
 from devicecore.migrate.plan.symbols import value_at
 
 if TYPE_CHECKING:
-    from devicecore.migrate.plan.symbols import Spot
+    from devicecore.migrate.plan.symbols import Symbol
 
 _IMMUTABLE: Final = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 _ON_THE_HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
@@ -18,7 +18,7 @@ OURS: Final = ("devicecore", "devicecore_factories")
 _INSTEAD: Final = "name a function of the program that calls it"
 
 
-def check_is_function(spot: Spot) -> None:
+def check_is_function(spot: Symbol) -> None:
     """Check that something is a function, or an object that is called as one is.
 
     Raises:
@@ -33,7 +33,7 @@ def check_is_function(spot: Spot) -> None:
         raise PlanError("", f"'{spot}' is of type {type(value).__name__}, no function", fix)
 
 
-def check_replaceable(spot: Spot) -> None:
+def check_replaceable(spot: Symbol) -> None:
     """Check that a wrapper can stand in for a function.
 
     Raises:
@@ -44,7 +44,7 @@ def check_replaceable(spot: Spot) -> None:
         raise PlanError("", f"'{spot}' cannot be replaced: {reason}", _INSTEAD)
 
 
-def _why_not(spot: Spot) -> str:
+def _why_not(spot: Symbol) -> str:
     if spot.package in OURS:
         return "it is a part of devicecore itself"
     # Also under other names, as io.open: the wrapper would be what everybody finds as a builtin.

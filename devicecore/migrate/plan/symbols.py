@@ -45,7 +45,7 @@ class NotYetError(Exception):
         super().__init__(module, is_loaded, name, beside, why_not)
 
 
-class Spot(NamedTuple):
+class Symbol(NamedTuple):
     """Something that a segment names."""
 
     module: str
@@ -61,12 +61,12 @@ class Spot(NamedTuple):
         return f"{self.module}:{self.qualname}" if self.qualname else self.module
 
 
-def defined(name: str) -> Iterator[Spot]:
+def defined(name: str) -> Iterator[Symbol]:
     """Yield what is called *name* in a loaded module that defines it."""
     for module_name, module in list(sys.modules.items()):
         value = names_of(module).get(name, ABSENT)
         if value is not ABSENT and own(value, "__module__") == module_name:
-            yield Spot(module_name, name, value)
+            yield Symbol(module_name, name, value)
 
 
 def is_class_of(value: Any, module: Any) -> bool:
@@ -79,7 +79,7 @@ def has_class_of(names: Mapping[str, Any], wanted: Iterable[str]) -> bool:
     return any(is_class_of(names.get(each), names.get("__name__")) for each in wanted)
 
 
-def called_as(spot: Spot) -> str:
+def called_as(spot: Symbol) -> str:
     """Return the method that runs when an instance of a class is called.
 
     Where that is everybody's, which calls ``forward`` as torch's ``Module`` does, it is the latter.
@@ -91,7 +91,7 @@ def called_as(spot: Spot) -> str:
     return "forward" if is_overridden else "__call__"
 
 
-def find_home(value: Any) -> Spot | None:
+def find_home(value: Any) -> Symbol | None:
     """Return where *value* says that it lives, if it is really there."""
     module, qualname = own(value, "__module__"), own(value, "__qualname__")
     is_text = isinstance(module, str) and isinstance(qualname, str)
@@ -99,7 +99,7 @@ def find_home(value: Any) -> Spot | None:
         return None
     # The main program has a second name in children that were spawned.
     is_main = sys.modules[module] is sys.modules.get(MAIN)
-    return Spot(MAIN if is_main else module, qualname, value)
+    return Symbol(MAIN if is_main else module, qualname, value)
 
 
 def value_at(module: str, qualname: str) -> Any:
@@ -116,7 +116,7 @@ def longest_loaded(parts: list[str]) -> str:
     return next((name for name in names if sys.modules.get(name) is not None), "")
 
 
-def ask_for(spot: Spot, part: str) -> Any:
+def ask_for(spot: Symbol, part: str) -> Any:
     """Return what a module, which may be asked and imported from, calls *part*."""
     full = f"{spot.module}.{part}"
     try:
@@ -134,7 +134,7 @@ def imported(name: str) -> ModuleType:
         raise PlanError("", f"{name!r} cannot be imported: {error}") from error
 
 
-def is_submodule(package: Spot, part: str) -> bool:
+def is_submodule(package: Symbol, part: str) -> bool:
     """Return whether *part* can be imported from *package*."""
     name = f"{package.module}.{part}"
     is_loaded = sys.modules.get(name) is not None
@@ -150,7 +150,7 @@ def is_lazy(module: Any, part: str) -> bool:
     return part in listed if isinstance(listed, (list, tuple)) else True
 
 
-def no_such(spot: Spot, part: str) -> PlanError:
+def no_such(spot: Symbol, part: str) -> PlanError:
     """Return the error for a name that a module or a class does not have."""
     is_class = is_a(spot.value, type)
     owners = spot.value.__mro__[:-1] if is_class else (spot.value,)

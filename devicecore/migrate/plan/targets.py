@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from devicecore.errors import PlanError
 from devicecore.migrate.plan.keys import ANY_NUMBER, Key, first_tie
-from devicecore.migrate.plan.name_lookup import Finder, Target
+from devicecore.migrate.plan.name_lookup import Finder, PatchTarget
 from devicecore.migrate.plan.optimization_plan import tied
 from devicecore.migrate.plan.strategy_modules import NoStrategies, Strategies
 from devicecore.migrate.plan.symbols import MAIN, NotYetError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from devicecore.migrate.plan.optimization_plan import OptimizationPlan, PlanEntry
 
-__all__ = ["MAIN", "Located", "Pending", "Resolved", "Target", "Wanted", "resolve"]
+__all__ = ["MAIN", "Located", "PatchTarget", "Pending", "Resolved", "Wanted", "resolve"]
 
 
 @frozen
@@ -45,7 +45,7 @@ class Wanted:
         inner_of: The entries that have it as a frame around their calls.
     """
 
-    target: Target
+    target: PatchTarget
     leaf_of: tuple[PlanEntry, ...]
     inner_of: tuple[PlanEntry, ...]
 
@@ -132,7 +132,7 @@ def resolve(
     errors: list[PlanError] = []
     located: list[Located] = []
     pending: list[Pending] = []
-    asked: dict[Target, tuple[dict[Key, PlanEntry], dict[Key, PlanEntry]]] = {}
+    asked: dict[PatchTarget, tuple[dict[Key, PlanEntry], dict[Key, PlanEntry]]] = {}
     for entry in plan.entries:
         try:
             meaning = finder.meaning(entry.key)
@@ -148,7 +148,7 @@ def resolve(
         last = next((step for step in reversed(meaning.steps) if step != (ANY_NUMBER,)), None)
         for step in meaning.steps:
             for target in step:
-                if isinstance(target, Target):
+                if isinstance(target, PatchTarget):
                     leaf_of, inner_of = asked.setdefault(target, ({}, {}))
                     (leaf_of if step is last else inner_of)[entry.key] = entry
     _check(located, errors if earlier is None else (), plan.source)
@@ -173,18 +173,18 @@ def _check(located: Iterable[Located], errors: Iterable[PlanError], plan: str) -
         raise tied(tie[0].entry, tie[1].entry, tie[2], plan)
 
 
-def function_of(target: Target) -> Any:
+def function_of(target: PatchTarget) -> Any:
     """Return the function itself; None where there is none."""
     return getattr(*target.holder(), None)
 
 
-def at_home(target: Target) -> Target:
+def at_home(target: PatchTarget) -> PatchTarget:
     """Return the same function by the name that it has where it is defined, as a plan's is."""
     function = function_of(target)
     module, qualname = (getattr(function, each, None) for each in ("__module__", "__qualname__"))
     if "." in target.qualname or not isinstance(module, str) or not isinstance(qualname, str):
         return target
-    home = Target(module, qualname)
+    home = PatchTarget(module, qualname)
     with suppress(PlanError):
         if function_of(home) is function:
             return home

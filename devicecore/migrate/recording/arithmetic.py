@@ -1,4 +1,4 @@
-"""`Calculating`: what becomes of the values of arrays that are elsewhere, where it is recorded."""
+"""`LazyArithmetic`: records the arithmetic of a lazy array."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from devicecore.migrate.recording.array_primitives import INDEX, POINTWISE, WHOL
 from devicecore.migrate.recording.assume_bounds import bounded
 from devicecore.migrate.recording.concatenate import JOIN, order_of
 from devicecore.migrate.recording.elementwise import CAST, ELEMENTWISE
-from devicecore.migrate.recording.nodes import FIRST, Node, Slot, called, source
+from devicecore.migrate.recording.nodes import FIRST, ArgRef, Node, called, source
 from devicecore.migrate.recording.operators import Operators
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from devicecore.migrate.recording.buffer import Memory
-    from devicecore.migrate.recording.nodes import Operation
+    from devicecore.migrate.recording.buffer import Buffer
+    from devicecore.migrate.recording.nodes import Primitive
 
     Array = np.ndarray[Any, Any]
 
@@ -29,13 +29,13 @@ _MOST_CONSTANTS: Final = 64
 _NAMES: Final = {"divide": "true_divide"}
 
 
-class Calculating(Operators):
+class LazyArithmetic(Operators):
     """Has the arithmetic of an array whose values are elsewhere."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
-        _memory: Memory
+        _memory: Buffer
 
         @property
         def node(self) -> Node:
@@ -82,10 +82,10 @@ class Calculating(Operators):
     def calculated(self, name: str, inputs: tuple[Any, ...]) -> Any:
         """Return what a function of numpy gives; None if that is not recorded."""
         name = _NAMES.get(name, name)
-        operation = ELEMENTWISE.get(name)
-        if operation is None or not all(map(_is_plain, inputs)):
+        primitive = ELEMENTWISE.get(name)
+        if primitive is None or not all(map(_is_plain, inputs)):
             return None
-        own = [each for each in inputs if isinstance(each, Calculating)]
+        own = [each for each in inputs if isinstance(each, LazyArithmetic)]
         if len(own) == 1 and own[0] is self:
             if name in lookup_tables.FUNCTIONS:
                 constants = tuple([None if each is self else each for each in inputs])
@@ -93,10 +93,10 @@ class Calculating(Operators):
                 if found is not None:
                     return found
             if self.axes_in_memory is not None:
-                return self._turned(operation, inputs)
+                return self._turned(primitive, inputs)
         if any(each.is_on_host or each.axes_in_memory is not None for each in own):
             return None
-        node = self._called(operation, inputs)
+        node = self._called(primitive, inputs)
         return None if node is None else self.another(node)
 
     def cast(self, wanted: np.dtype[Any]) -> Any:
@@ -126,7 +126,7 @@ class Calculating(Operators):
         nodes = [each.transpose(own).node for each in arrays]
         if is_new:
             nodes = [_with_axis(each, place) for each in nodes]
-        node = called(JOIN, (list(map(Slot, range(len(nodes)))), place), {}, nodes)
+        node = called(JOIN, (list(map(ArgRef, range(len(nodes)))), place), {}, nodes)
         axes = tuple(map(order.index, range(len(order))))
         return None if node is None else self._laid_out(node, axes)
 
@@ -139,12 +139,12 @@ class Calculating(Operators):
         except ValueError:
             return None
         node, axes = self._as_it_lies()
-        steps: tuple[lookup_tables.Step, ...] = ()
-        if node.kind.operation is POINTWISE:
-            (node,), steps = node.inputs, node.kind.args[1]
-        if node.kind.dtype != np.uint8:
+        steps: tuple[lookup_tables.TableStep, ...] = ()
+        if node.expr.primitive is POINTWISE:
+            (node,), steps = node.inputs, node.expr.args[1]
+        if node.expr.dtype != np.uint8:
             return None
-        step = lookup_tables.Step(
+        step = lookup_tables.TableStep(
             function, placed, axis if axis is None or axes is None else axes[axis]
         )
         found = called(POINTWISE, (FIRST, (*steps, step)), {}, (node,))
@@ -178,23 +178,23 @@ class Calculating(Operators):
         found = self.another(node)
         return found if axes is None else found.transpose(axes)
 
-    def _turned(self, operation: Operation, inputs: tuple[Any, ...]) -> Any:
+    def _turned(self, primitive: Primitive, inputs: tuple[Any, ...]) -> Any:
         """Return what becomes of an array with axes in another order, and of numbers."""
         others = [each for each in inputs if each is not self]
         if self.is_on_host or any(isinstance(each, np.ndarray) for each in others):
             return None
         args = [FIRST if each is self else each for each in inputs]
         node, axes = self._as_it_lies()
-        found = called(operation, args, {}, (node,))
+        found = called(primitive, args, {}, (node,))
         return None if found is None else self._laid_out(found, axes)
 
-    def _called(self, operation: Operation, inputs: tuple[Any, ...]) -> Node | None:
+    def _called(self, primitive: Primitive, inputs: tuple[Any, ...]) -> Node | None:
         """Return what becomes of arrays and numbers."""
         nodes: list[Node] = []
         args: list[Any] = []
         given: list[tuple[int, Array]] = []
         for each in inputs:
-            if isinstance(each, Calculating):
+            if isinstance(each, LazyArithmetic):
                 nodes.append(each.node)
             elif type(each) is not np.ndarray or each.size <= _MOST_CONSTANTS:
                 args.append(each.copy() if isinstance(each, np.ndarray) else each)
@@ -202,8 +202,8 @@ class Calculating(Operators):
             else:
                 nodes.append(bounded(source(each), each))
                 given.append((len(nodes) - 1, each))
-            args.append(Slot(len(nodes) - 1))
-        found = called(operation, args, {}, nodes)
+            args.append(ArgRef(len(nodes) - 1))
+        found = called(primitive, args, {}, nodes)
         if found is None or not given:
             return found
         for place, array in given:  # only now, as it is a copy
@@ -211,13 +211,13 @@ class Calculating(Operators):
             if kept is None:
                 return None
             is_bounded = nodes[place].inputs
-            nodes[place] = Node(nodes[place].kind, (kept,)) if is_bounded else kept
-        return Node(found.kind, tuple(nodes))
+            nodes[place] = Node(nodes[place].expr, (kept,)) if is_bounded else kept
+        return Node(found.expr, tuple(nodes))
 
 
 def _with_axis(node: Node, place: int) -> Node:
     """Return values with one more axis, of length 1."""
-    how = (*[WHOLE] * place, None, *[WHOLE] * (node.kind.ndim - place))
+    how = (*[WHOLE] * place, None, *[WHOLE] * (node.expr.ndim - place))
     found = called(INDEX, (FIRST, how), {}, (node,))
     assert found is not None  # all values have such a view
     return found
@@ -229,6 +229,6 @@ def _is_plain(value: Any) -> bool:
     return (
         own is np.ndarray
         or own in _NUMBERS
-        or issubclass(own, Calculating)
+        or issubclass(own, LazyArithmetic)
         or isinstance(value, np.generic)
     )

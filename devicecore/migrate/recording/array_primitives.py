@@ -49,25 +49,25 @@ class View(_OfArrays):
 
     name: str
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result] | None:
         """Return the shape and the type of the view; None if there is none."""
-        kind, how = args
+        expr, how = args
         try:
-            found = self.on_host([np.broadcast_to(np.empty((), kind.dtype), kind.shape), how], {})
+            found = self.impl([np.broadcast_to(np.empty((), expr.dtype), expr.shape), how], {})
         except (IndexError, ValueError):  # for numpy to say
             return None
         return ((found.shape, found.dtype),)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Return the view."""
         array, how = args
         if self.name == "transpose":
             return array.transpose(how)
         return array[tuple(slice(*each) if type(each) is tuple else each for each in how)]
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Return the view of a tensor."""
@@ -110,17 +110,17 @@ class Copy(_OfArrays):
 
     name: str = "copy"
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result]:
         """Return the shape and the type."""
         return (args[0].results[0],)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Return the copy."""
         return args[0].copy(order="C")
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Return a tensor of C's order; nobody writes into any, so it may be the same one."""
@@ -137,13 +137,13 @@ class Pointwise(_OfArrays):
 
     name: str = "pointwise"
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result] | None:
         """Return the shape and the type; None if numpy refuses, or warns of a value."""
-        kind, steps = args
+        expr, steps = args
         found = lookup_tables.table_of(steps)
-        return None if found is None else ((kind.shape, found.host.dtype),)
+        return None if found is None else ((expr.shape, found.host.dtype),)
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> tuple[float, float]:
         """Return between which numbers the values lie."""
@@ -151,14 +151,14 @@ class Pointwise(_OfArrays):
         assert found is not None
         return range_of(found.host)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Do the same steps with a whole array."""
         array, steps = args
         for step in steps:
             array = step.on(array, step.placed(array.ndim))
         return array
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Look all bytes of a tensor up."""

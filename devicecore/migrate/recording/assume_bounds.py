@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.migrate.recording.bounds import ANY
-from devicecore.migrate.recording.nodes import Slot, called
+from devicecore.migrate.recording.nodes import ArgRef, called
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ _SIZES: Final = (1.0, 2.0**10, 2.0**20, 2.0**31)
 
 
 @frozen(cache_hash=True)
-class Given:
+class AssumeBounds:
     """An array as it is, of which is known between which numbers its values lie.
 
     Attributes:
@@ -38,7 +38,7 @@ class Given:
         """Return whether an argument is a value: the first is."""
         return place == 0
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result]:
         """Return the shape and the type."""
@@ -48,18 +48,18 @@ class Given:
         """Return between which numbers the values lie."""
         return -args[1], args[1]
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Return the array."""
         return args[0]
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Return the tensor."""
         return args[0]
 
 
-_GIVEN: Final = Given()
+_GIVEN: Final = AssumeBounds()
 
 
 def bounded(node: Node, array: Array | None) -> Node:
@@ -71,7 +71,7 @@ def bounded(node: Node, array: Array | None) -> Node:
     """
     if array is None or array.dtype.kind != "f":
         return node  # the type says it
-    found = called(_GIVEN, (Slot(0), _size_of(array)), {}, (node,))
+    found = called(_GIVEN, (ArgRef(0), _size_of(array)), {}, (node,))
     return node if found is None else found
 
 

@@ -1,4 +1,4 @@
-"""Between which numbers all values of a kind lie: then arithmetic neither overflows nor warns."""
+"""Bounds of the values of an expression: within them arithmetic neither overflows nor warns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from devicecore.migrate.recording.nodes import Kind
+    from devicecore.migrate.recording.nodes import Expr
 
     Range = tuple[float, float]
 
@@ -24,13 +24,13 @@ _MOST_GAIN = 1e4
 
 
 def range_of(value: Any) -> Range:
-    """Return between which numbers the values of a kind, or of a constant, lie."""
+    """Return between which numbers the values of an expression, or of a constant, lie."""
     if not hasattr(value, "results"):
         return _of_constant(value)
-    kind: Kind = value
-    if kind.range is None:
-        kind.range = _of_kind(kind)
-    return kind.range
+    expr: Expr = value
+    if expr.range is None:
+        expr.range = _of_expr(expr)
+    return expr.range
 
 
 def is_known(found: Range) -> bool:
@@ -45,14 +45,14 @@ def _of_constant(value: Any) -> Range:
     return float(found.min()), float(found.max())
 
 
-def _of_kind(kind: Kind) -> Range:
-    own = getattr(kind.operation, "range", None)
-    found = _of_type(kind.dtype)
+def _of_expr(expr: Expr) -> Range:
+    own = getattr(expr.primitive, "range", None)
+    found = _of_type(expr.dtype)
     if own is not None:
-        rule: Range = own(*kind.filled(kind.inputs))
+        rule: Range = own(*expr.filled(expr.inputs))
         found = rule if is_known(rule) else found
-    elif kind.dtype.kind == "f":
-        rule = _of_call(kind)
+    elif expr.dtype.kind == "f":
+        rule = _of_call(expr)
         found = rule if is_known(rule) else ANY
     return found
 
@@ -66,15 +66,15 @@ def _of_type(dtype: np.dtype[Any]) -> Range:
     return float(limits.min), float(limits.max)
 
 
-def _of_call(kind: Kind) -> Range:
+def _of_call(expr: Expr) -> Range:
     """Return what a function of OpenCV makes of images and numbers at most."""
-    row = getattr(kind.operation, "row", None)
-    if kind.operation is None or not (row is None or row.bounded):
+    row = getattr(expr.primitive, "row", None)
+    if expr.primitive is None or not (row is None or row.bounded):
         return ANY
     size = _MOST_GAIN
-    for given in kind.inputs:
+    for given in expr.inputs:
         size *= max(1.0, *map(abs, range_of(given)))
-    numbers = _numbers((*kind.args, *kind.kwargs.values()))
+    numbers = _numbers((*expr.args, *expr.kwargs.values()))
     size *= 1 + sum(float(np.abs(each).sum()) for each in numbers)
     return -size, size
 

@@ -1,4 +1,4 @@
-"""`Memory`: the values that arrays share, on a device until somebody reads or writes them."""
+"""`Buffer`: the values that arrays share, on a device until somebody reads or writes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Frame(Protocol):
+class BufferOwner(Protocol):
     """What keeps account of the arrays of one frame."""
 
     def fetch(self, node: Node) -> Array:
@@ -26,11 +26,11 @@ class Frame(Protocol):
         """Return the values of an array of the program; None if it keeps no more."""
         ...
 
-    def now(self) -> Frame:
+    def now(self) -> BufferOwner:
         """Return whose arrays are made of its own now."""
         ...
 
-    def watch(self, memory: Memory) -> None:
+    def watch(self, memory: Buffer) -> None:
         """Remember that such an array was made."""
 
 
@@ -49,7 +49,7 @@ class _Publishing:
 _publishing = _Publishing()
 
 
-class Memory:
+class Buffer:
     """What several arrays share that are views of one: its values, wherever they are.
 
     Args:
@@ -65,10 +65,10 @@ class Memory:
 
     __slots__ = ("__weakref__", "frame", "host", "node")
 
-    def __init__(self, node: Node, frame: Frame) -> None:
+    def __init__(self, node: Node, frame: BufferOwner) -> None:
         self.node: Node = node
         self.host: Array | None = None
-        self.frame: Frame = frame
+        self.frame: BufferOwner = frame
         frame.watch(self)
 
     def on_host(self) -> Array:

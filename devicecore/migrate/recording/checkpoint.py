@@ -23,7 +23,7 @@ _MOST_MEMBERS = 64
 _LARGEST_BYTES = 1 << 14
 
 
-class Saved:
+class Checkpoint:
     """What a frame is given, as it is before, and the random numbers that it would draw next.
 
     Of objects that are the attributes, of lists and dicts what is in them, and of small arrays the

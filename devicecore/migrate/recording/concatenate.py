@@ -52,18 +52,18 @@ class Join:
         """Return whether an argument is a value: those of the list are."""
         return place == 0
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result] | None:
         """Return the shape and the type; None if numpy refuses, or has to cast."""
-        kinds, axis = args
-        first = kinds[0]
-        if any(each.dtype != first.dtype or each.ndim != first.ndim for each in kinds):
+        exprs, axis = args
+        first = exprs[0]
+        if any(each.dtype != first.dtype or each.ndim != first.ndim for each in exprs):
             return None
-        shapes = [(*each.shape[:axis], *each.shape[axis + 1 :]) for each in kinds]
+        shapes = [(*each.shape[:axis], *each.shape[axis + 1 :]) for each in exprs]
         if first.dtype.name not in TYPES or any(each != shapes[0] for each in shapes):
             return None
-        length = sum(each.shape[axis] for each in kinds)
+        length = sum(each.shape[axis] for each in exprs)
         return (((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> Range:
@@ -71,11 +71,11 @@ class Join:
         lows, highs = zip(*map(range_of, args[0]), strict=True)
         return min(lows), max(highs)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Join arrays."""
         return np.concatenate(args[0], axis=args[1])
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Join tensors, whose first axis is the one of the images."""

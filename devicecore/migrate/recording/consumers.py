@@ -1,6 +1,6 @@
 """Functions that take arrays and are not recorded: what they are given has to be on the host.
 
-Whoever is written in C refuses a `DeviceArray`, so these get an array of numpy in its place, in
+Whoever is written in C refuses a `LazyArray`, so these get an array of numpy in its place, in
 frames that are recorded and nowhere else.
 """
 
@@ -34,9 +34,9 @@ def _contiguous(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 def _is_recorded(value: Any) -> bool:
     if not OPEN and RECORDING.get() is None:
         return False
-    from devicecore.migrate.recording.lazy_array import DeviceArray  # it imports numpy
+    from devicecore.migrate.recording.lazy_array import LazyArray  # it imports numpy
 
-    return type(value) is DeviceArray and not value.is_on_host
+    return type(value) is LazyArray and not value.is_on_host
 
 
 def _equalized(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -30,11 +30,11 @@ TYPES: Final = NUMBERS | _MASKS
 
 
 @frozen(eq=False)
-class Row:
+class UfuncRule:
     """What is known of a function.
 
     Attributes:
-        on_device: The same in torch, as `torch` itself and the values are given.
+        lower: The same in torch, as `torch` itself and the values are given.
         takes: The types that it is recorded for: those in which numpy computes it.
         range: Returns between which numbers the results lie, from the ends of the values' ranges,
             in numpy's own scalars where there are fractions, so that they are rounded as the
@@ -42,7 +42,7 @@ class Row:
         masks: How many arguments before the values are truths.
     """
 
-    on_device: Callable[..., Tensor]
+    lower: Callable[..., Tensor]
     takes: frozenset[str]
     range: Callable[..., Range] | None = None
     masks: int = 0
@@ -112,27 +112,27 @@ def _named(name: str) -> Callable[..., Tensor]:
     return lambda torch, *values: getattr(torch, name)(*values)
 
 
-_ROWS: Final[Mapping[str, Row]] = {
-    "add": Row(_named("add"), _FLOATS, _corners(np.add)),
-    "subtract": Row(_named("sub"), _FLOATS, _corners(np.subtract)),
-    "multiply": Row(_named("mul"), _FLOATS, _corners(np.multiply)),
-    "true_divide": Row(_named("true_divide"), _FLOATS, _quotients),
-    "negative": Row(_named("neg"), _FLOATS, lambda ends: (-ends[1], -ends[0])),
-    "absolute": Row(_named("abs"), _FLOATS, _sizes),
-    "rint": Row(_named("round"), _FLOATS, _of_ends(np.rint)),
-    "maximum": Row(_named("maximum"), NUMBERS, _extremes(max)),
-    "minimum": Row(_named("minimum"), NUMBERS, _extremes(min)),
-    "clip": Row(_clipped, NUMBERS, _of_ends(np.clip)),
-    "greater": Row(_named("gt"), NUMBERS),
-    "greater_equal": Row(_named("ge"), NUMBERS),
-    "less": Row(_named("lt"), NUMBERS),
-    "less_equal": Row(_named("le"), NUMBERS),
-    "equal": Row(_named("eq"), NUMBERS),
-    "not_equal": Row(_named("ne"), NUMBERS),
-    "bitwise_and": Row(_named("bitwise_and"), _MASKS),
-    "bitwise_or": Row(_named("bitwise_or"), _MASKS),
-    "invert": Row(_named("bitwise_not"), _MASKS),
-    "where": Row(_named("where"), TYPES, _either, masks=1),
+_ROWS: Final[Mapping[str, UfuncRule]] = {
+    "add": UfuncRule(_named("add"), _FLOATS, _corners(np.add)),
+    "subtract": UfuncRule(_named("sub"), _FLOATS, _corners(np.subtract)),
+    "multiply": UfuncRule(_named("mul"), _FLOATS, _corners(np.multiply)),
+    "true_divide": UfuncRule(_named("true_divide"), _FLOATS, _quotients),
+    "negative": UfuncRule(_named("neg"), _FLOATS, lambda ends: (-ends[1], -ends[0])),
+    "absolute": UfuncRule(_named("abs"), _FLOATS, _sizes),
+    "rint": UfuncRule(_named("round"), _FLOATS, _of_ends(np.rint)),
+    "maximum": UfuncRule(_named("maximum"), NUMBERS, _extremes(max)),
+    "minimum": UfuncRule(_named("minimum"), NUMBERS, _extremes(min)),
+    "clip": UfuncRule(_clipped, NUMBERS, _of_ends(np.clip)),
+    "greater": UfuncRule(_named("gt"), NUMBERS),
+    "greater_equal": UfuncRule(_named("ge"), NUMBERS),
+    "less": UfuncRule(_named("lt"), NUMBERS),
+    "less_equal": UfuncRule(_named("le"), NUMBERS),
+    "equal": UfuncRule(_named("eq"), NUMBERS),
+    "not_equal": UfuncRule(_named("ne"), NUMBERS),
+    "bitwise_and": UfuncRule(_named("bitwise_and"), _MASKS),
+    "bitwise_or": UfuncRule(_named("bitwise_or"), _MASKS),
+    "invert": UfuncRule(_named("bitwise_not"), _MASKS),
+    "where": UfuncRule(_named("where"), TYPES, _either, masks=1),
 }
 
 
@@ -152,7 +152,7 @@ class Elementwise:
         """Return whether an argument is a value: all are, unless they are constants."""
         return isinstance(place, int)
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result] | None:
         """Return the shape and the type of the result, if all devices find the same."""
@@ -160,17 +160,17 @@ class Elementwise:
         if not all(map(_is_computable, args)):
             return None
         try:
-            kind = self._kind(args)
-            if not is_known(self._range(args, kind)):
+            dtype = self._dtype(args)
+            if not is_known(self._range(args, dtype)):
                 return None
             shape = np.broadcast_shapes(*(getattr(each, "shape", ()) for each in args))
-            found = self.on_host([_example(each) for each in args], {})
+            found = self.impl([_example(each) for each in args], {})
             for each in args[row.masks :]:
-                _constant(each, kind)
+                _constant(each, dtype)
         except (OverflowError, TypeError, ValueError):  # for numpy to say
             return None
         is_right = all(getattr(each, "dtype", None) == np.bool_ for each in args[: row.masks])
-        if not is_right or kind.name not in row.takes or found.dtype.name not in TYPES:
+        if not is_right or dtype.name not in row.takes or found.dtype.name not in TYPES:
             return None
         # Beside an array as large as the result, numpy's result is in C's order, too.
         if not any(each.shape == shape for each in args if hasattr(each, "results")):
@@ -179,35 +179,35 @@ class Elementwise:
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> Range:
         """Return between which numbers the values lie."""
-        return self._range(args, self._kind(args))
+        return self._range(args, self._dtype(args))
 
-    def _range(self, args: Sequence[Any], kind: np.dtype[Any]) -> Range:
+    def _range(self, args: Sequence[Any], dtype: np.dtype[Any]) -> Range:
         row = _ROWS[self.name]
         if row.range is None:
             return 0.0, 1.0
         ranges = list(map(range_of, args[row.masks :]))
         if not all(map(is_known, ranges)):
             return ANY
-        scalar = kind.type if kind.kind == "f" else float
+        scalar = dtype.type if dtype.kind == "f" else float
         with np.errstate(all="ignore"):
             low, high = row.range(*((scalar(low), scalar(high)) for low, high in ranges))
         return float(low), float(high)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Compute it by numpy."""
         return getattr(np, self.name)(*args)
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Compute it by torch, in the type that numpy would."""
         import torch
 
         row = _ROWS[self.name]
-        kind = self._kind(args)
+        dtype = self._dtype(args)
         tensors = [each for each in args if isinstance(each, torch.Tensor)]
         there, ndim = tensors[0].device, max(each.ndim for each in tensors)
-        wanted = getattr(torch, kind.name)
+        wanted = getattr(torch, dtype.name)
         values: list[Any] = []
         for place, each in enumerate(args):
             if isinstance(each, torch.Tensor):
@@ -219,15 +219,15 @@ class Elementwise:
                 # A tensor of one number, too: by a number torch multiplies with its reciprocal.
                 is_mask = place < row.masks
                 values.append(
-                    torch.as_tensor(each if is_mask else _constant(each, kind), device=there)
+                    torch.as_tensor(each if is_mask else _constant(each, dtype), device=there)
                 )
-        return row.on_device(torch, *values)
+        return row.lower(torch, *values)
 
     def computed_type(self, args: Sequence[Any]) -> np.dtype[Any]:
         """Return the type in which a device computes it."""
-        return self._kind(args)
+        return self._dtype(args)
 
-    def _kind(self, args: Sequence[Any]) -> np.dtype[Any]:
+    def _dtype(self, args: Sequence[Any]) -> np.dtype[Any]:
         """Return the type in which numpy computes it."""
         examples = map(_example, args[_ROWS[self.name].masks :])
         if self.name == "true_divide":
@@ -255,38 +255,38 @@ class Cast:
         """Return whether an argument is a value: the first is."""
         return place == 0
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result] | None:
         """Return the shape and the type, if no value is too large for it."""
-        kind, name = args
-        if kind.dtype.name not in TYPES or name not in NUMBERS:
+        expr, name = args
+        if expr.dtype.name not in TYPES or name not in NUMBERS:
             return None
         low, high = self.range(args, {})
-        if name in _FLOATS and kind.dtype.name not in _FLOATS:
+        if name in _FLOATS and expr.dtype.name not in _FLOATS:
             limits = ANY
         elif name in _FLOATS:
             limits = (-LARGEST, LARGEST)
         else:
             limits = np.iinfo(name).min, np.iinfo(name).max
-        if kind.dtype.name != name and not limits[0] <= low <= high <= limits[1]:
+        if expr.dtype.name != name and not limits[0] <= low <= high <= limits[1]:
             return None
-        return ((kind.shape, np.dtype(name)),)
+        return ((expr.shape, np.dtype(name)),)
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> Range:
         """Return between which numbers the values lie: a fraction is cut off, or rounded."""
-        found, kind = range_of(args[0]), np.dtype(args[1])
+        found, dtype = range_of(args[0]), np.dtype(args[1])
         if not is_known(found):
             return ANY
-        if kind.kind == "f":
-            return float(kind.type(found[0])), float(kind.type(found[1]))
+        if dtype.kind == "f":
+            return float(dtype.type(found[0])), float(dtype.type(found[1]))
         return float(np.trunc(found[0])), float(np.trunc(found[1]))
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Cast an array."""
         return args[0].astype(args[1])
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Cast a tensor."""
@@ -306,14 +306,14 @@ def _is_computable(value: Any) -> bool:
     return str(getattr(value, "dtype", "")) in TYPES
 
 
-def _constant(value: Any, kind: np.dtype[Any]) -> Any:
+def _constant(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return a constant in the type that is computed in; anything else as it is.
 
     Raises:
         OverflowError: It does not fit.
     """
     is_number = isinstance(value, (int, float, np.generic, np.ndarray))
-    return np.asarray(value, kind) if is_number else value
+    return np.asarray(value, dtype) if is_number else value
 
 
 def _example(value: Any) -> Any:

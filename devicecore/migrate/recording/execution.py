@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from devicecore.device import Device
-    from devicecore.migrate.recording.nodes import Kind, Node
+    from devicecore.migrate.recording.nodes import Expr, Node
 
     Tensor = torch.Tensor
 
@@ -60,12 +60,12 @@ def computed_together(
     """
     alike: defaultdict[Any, list[int]] = defaultdict(list)
     for index, roots in enumerate(frames):
-        alike[tuple([root.kind for root in roots])].append(index)
+        alike[tuple([root.expr for root in roots])].append(index)
     found = []
     with without_modes(), torch.no_grad():
-        for kinds, members in alike.items():
+        for exprs, members in alike.items():
             whole = None
-            if len(kinds) == 1:
+            if len(exprs) == 1:
                 whole = fused(device, [frames[index][0] for index in members])
             if whole is None:
                 found += _groups(device, frames, members, is_strict=is_strict)
@@ -126,7 +126,7 @@ def one(device: Device, root: Node, *, is_strict: bool = False) -> Tensor:
 def _program(nodes: Sequence[Node], roots: Sequence[Node]) -> Any:
     """Return what a frame did, the same for all that did the same."""
     places = {id(node): place for place, node in enumerate(nodes)}
-    steps = tuple((node.kind, tuple(places[id(each)] for each in node.inputs)) for node in nodes)
+    steps = tuple((node.expr, tuple(places[id(each)] for each in node.inputs)) for node in nodes)
     return steps, tuple(places[id(root)] for root in roots)
 
 
@@ -151,21 +151,21 @@ def _run(
 
 def _step(device: Device, column: Sequence[Node], inputs: Sequence[Any], *, is_strict: bool) -> Any:
     """Return the same value of all frames."""
-    kind = column[0].kind
-    if kind.operation is None:
+    expr = column[0].expr
+    if expr.primitive is None:
         # A copy in any case: whoever gave the arrays may use their memory for others soon.
         return torch.stack([as_tensor(node.host, device) for node in column])
-    args, kwargs = kind.filled(inputs)
+    args, kwargs = expr.filled(inputs)
     try:
-        found = kind.operation.on_device(device, kind.options, args, kwargs)
+        found = expr.primitive.lower(device, expr.options, args, kwargs)
     except RefusedCallError as error:
         if is_strict:
             raise
-        found = _by_the_original(device, error, kind, inputs, len(column))
-    return _shaped(found, kind, len(column))
+        found = _by_the_original(device, error, expr, inputs, len(column))
+    return _shaped(found, expr, len(column))
 
 
-def _shaped(found: Any, kind: Kind, count: int) -> Any:
+def _shaped(found: Any, expr: Expr, count: int) -> Any:
     """Return results in the shapes that were foretold.
 
     Raises:
@@ -173,33 +173,33 @@ def _shaped(found: Any, kind: Kind, count: int) -> Any:
     """
     if isinstance(found, (tuple, list)):
         return [
-            _tensor(each, (count, *shape), dtype, kind)
-            for each, (shape, dtype) in zip(found, kind.results, strict=True)
+            _tensor(each, (count, *shape), dtype, expr)
+            for each, (shape, dtype) in zip(found, expr.results, strict=True)
         ]
-    return _tensor(found, (count, *kind.shape), kind.dtype, kind)
+    return _tensor(found, (count, *expr.shape), expr.dtype, expr)
 
 
-def _tensor(found: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any], kind: Kind) -> Tensor:
+def _tensor(found: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any], expr: Expr) -> Tensor:
     is_plane = tuple(found.shape) == (*shape, 1)
     shaped = found.squeeze(-1) if is_plane else found
     if tuple(shaped.shape) != shape or str(shaped.dtype) != f"torch.{dtype.name}":
         reason = f"its result is {tuple(found.shape)} of {found.dtype}, not {shape} of {dtype}"
-        raise RefusedCallError(str(kind), str(found.device), {"the migrator": reason})
+        raise RefusedCallError(str(expr), str(found.device), {"the migrator": reason})
     return shaped
 
 
 def _by_the_original(
-    device: Device, error: RefusedCallError, kind: Kind, inputs: Sequence[Any], count: int
+    device: Device, error: RefusedCallError, expr: Expr, inputs: Sequence[Any], count: int
 ) -> Any:
     """Let the original function compute a value that no kernel does."""
-    assert kind.operation is not None
+    assert expr.primitive is not None
     reasons = "; ".join(f"{label}: {why}" for label, why in error.refused.items())
-    default_ledger().record(kind.operation.name, device.name, host_cpu().name, reasons)
+    default_ledger().record(expr.primitive.name, device.name, host_cpu().name, reasons)
     arrays = [each.cpu().numpy() for each in inputs]
     results = []
     for index in range(count):
-        args, kwargs = kind.filled([each[index] for each in arrays])
-        results.append(kind.operation.on_host(args, kwargs))
+        args, kwargs = expr.filled([each[index] for each in arrays])
+        results.append(expr.primitive.impl(args, kwargs))
     if isinstance(results[0], (tuple, list)):
         columns = zip(*results, strict=True)
         return [as_tensor(np.stack(each), device) for each in columns]

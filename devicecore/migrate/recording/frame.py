@@ -1,4 +1,4 @@
-"""`Frame`: one call of a recorded function, and the device that computes what it asks for."""
+"""`RecordedFrame`: one call of a recorded function; computes on a device what the program reads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from devicecore.device import Device
     from devicecore.first_use import Stopwatch
-    from devicecore.migrate.calls.call_site import Site
+    from devicecore.migrate.calls.call_site import CallSite
     from devicecore.migrate.recording.nodes import Node
 
     Array = np.ndarray[Any, Any]
 
 
-class Frame:
+class RecordedFrame:
     """One call of a recorded function.
 
     Args:
@@ -38,9 +38,9 @@ class Frame:
         is_right: Whether the device has computed all that was asked of it.
     """
 
-    def __init__(self, site: Site, device: Device) -> None:
+    def __init__(self, site: CallSite, device: Device) -> None:
         self.recording: Recording = Recording(
-            self._fetch, self._keep, device, site.options, owner=site.care
+            self._fetch, self._keep, device, site.options, owner=site.policy
         )
         self.moved: int = 0
         self.is_right: bool = True
@@ -48,7 +48,7 @@ class Frame:
         self._counted_s = 0.0
         self._site = site
         self._device = device
-        self._verify = bool(site.care.verify) and site.state.is_due(site.care.verify)
+        self._verify = bool(site.policy.verify) and site.state.is_due(site.policy.verify)
 
     def _fetch(self, node: Node) -> Array:
         """Return values as an array of numpy; what the device cannot, the originals compute."""
@@ -77,7 +77,7 @@ class Frame:
             self.is_right = False
             if isinstance(error, OutOfMemoryError):
                 free_caches(error)
-            if site.care.is_strict:
+            if site.policy.is_strict:
                 raise
             reason = site.tally.bounded(f"{type(error).__name__}: {error}")
             site.state.failed(reason)
@@ -85,12 +85,12 @@ class Frame:
         if not self._verify:
             return found, ""
         expected: Array = self._by_originals(node)
-        if site.care.keeps(site.options.accept, found, expected):
+        if site.policy.within_tolerance(site.options.accept, found, expected):
             return expected, ""
         self.is_right = False
         reason = f"its result was not {site.options.accept}, so it is not used any more"
         site.state.switch_off(reason)
-        if site.care.is_strict:
+        if site.policy.is_strict:
             raise RefusedCallError(site.tally.path, site.source, {"the migrator": reason})
         return None, reason
 
@@ -113,9 +113,9 @@ class Frame:
         with first_use():
             from devicecore.migrate.recording.missing_types import why_lacking  # it imports torch
 
-        with self._site.care.inside_kernels():
+        with self._site.policy.inside_kernels():
             reason = why_lacking(self._device, [node])
-        if reason and self._site.care.is_strict:
+        if reason and self._site.policy.is_strict:
             raise RefusedCallError(
                 self._site.tally.path, self._site.source, {"the migrator": reason}
             )
@@ -125,9 +125,9 @@ class Frame:
         with first_use():
             from devicecore.migrate.recording import execution
 
-        with self._site.care.inside_kernels():
+        with self._site.policy.inside_kernels():
             found = execution.downloaded(
-                execution.one(self._device, node, is_strict=self._site.care.is_strict)
+                execution.one(self._device, node, is_strict=self._site.policy.is_strict)
             )
         self._count(found)
         return found

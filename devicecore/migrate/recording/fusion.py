@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from devicecore.cv.recipe import Layout
     from devicecore.device import Device
-    from devicecore.migrate.recording.nodes import Kind, Node
+    from devicecore.migrate.recording.nodes import Expr, Node
 
-# Of kinds that were asked about; with more than these all are asked about anew.
+# Of expressions that were asked about; with more than these all are asked about anew.
 _MOST = 256
 _PLANES_FIRST = (2, 0, 1)
 _COLOURS = (3,)
 
-_known: dict[Kind, Recipe | None] = {}
+_known: dict[Expr, Recipe | None] = {}
 
 
 def fused(device: Device, roots: Sequence[Node]) -> torch.Tensor | None:
@@ -38,14 +38,14 @@ def fused(device: Device, roots: Sequence[Node]) -> torch.Tensor | None:
 
     Args:
         device: Where.
-        roots: The values; all of one kind.
+        roots: The values; all of one expression.
     """
-    kind = roots[0].kind
-    if kind not in _known:
+    expr = roots[0].expr
+    if expr not in _known:
         if len(_known) >= _MOST:
             _known.clear()
-        _known[kind] = _recipe(kind)
-    recipe = _known[kind]
+        _known[expr] = _recipe(expr)
+    recipe = _known[expr]
     return None if recipe is None else fused_input(device, list(map(_image, roots)), recipe)
 
 
@@ -56,45 +56,45 @@ def _image(root: Node) -> Any:
     return node.host
 
 
-def _recipe(kind: Kind) -> Recipe | None:
-    """Return the recipe that does what a kind does: resize, blur, turn the channels, look up.
+def _recipe(expr: Expr) -> Recipe | None:
+    """Return the recipe of an expression: resize, blur, turn the channels, look up.
 
-    Operations are compared by value: those of a kind may have come from another process.
+    Primitives are compared by value: those of an expression may have come from another process.
     """
-    layout, kind = _laid_out(kind)
-    if kind.operation != POINTWISE or kind.dtype != np.float32:
+    layout, expr = _laid_out(expr)
+    if expr.primitive != POINTWISE or expr.dtype != np.float32:
         return None
-    values = table_of(kind.args[1])
-    (kind,) = kind.inputs
-    if values is None or values.axis not in {None, 2} or kind.shape[2:] != _COLOURS:
+    values = table_of(expr.args[1])
+    (expr,) = expr.inputs
+    if values is None or values.axis not in {None, 2} or expr.shape[2:] != _COLOURS:
         return None
-    found = _picture(kind)
+    found = _picture(expr)
     if found is None:
         return None
-    height, width = kind.shape[:2]
+    height, width = expr.shape[:2]
     columns = np.broadcast_to(values.host.reshape(256, -1), (256, *_COLOURS))
     table = Table(np.ascontiguousarray(columns.T))
     is_swapped, blur = found
     return Recipe((width, height), "stretch", 0, is_swapped, blur, table, layout)
 
 
-def _laid_out(kind: Kind) -> tuple[Layout, Kind]:
+def _laid_out(expr: Expr) -> tuple[Layout, Expr]:
     """Return the order of the axes, and what is put into that order."""
     layout: Layout = "NHWC"
-    while kind.operation == COPY or (kind.operation == TRANSPOSE and layout == "NHWC"):
-        if kind.operation == TRANSPOSE:
-            if kind.args[1] != _PLANES_FIRST:
+    while expr.primitive == COPY or (expr.primitive == TRANSPOSE and layout == "NHWC"):
+        if expr.primitive == TRANSPOSE:
+            if expr.args[1] != _PLANES_FIRST:
                 break
             layout = "NCHW"
-        (kind,) = kind.inputs
-    return layout, kind
+        (expr,) = expr.inputs
+    return layout, expr
 
 
-def _picture(kind: Kind) -> tuple[bool, tuple[int, int] | None] | None:
+def _picture(expr: Expr) -> tuple[bool, tuple[int, int] | None] | None:
     """Return whether channels are turned, and the blur, after a resize of a program's image."""
     is_swapped, blur = False, None
-    while (step := _step(kind)) is not None:
-        (before,) = kind.inputs
+    while (step := _step(expr)) is not None:
+        (before,) = expr.inputs
         match step:
             # The channels can be turned at any time: all else is done with each by itself.
             case "cvtColor", {"code": cv2.COLOR_BGR2RGB, "dstCn": 0}:
@@ -105,28 +105,28 @@ def _picture(kind: Kind) -> tuple[bool, tuple[int, int] | None] | None:
                 return is_swapped, blur
             case _:
                 return None
-        kind = before
+        expr = before
     return None
 
 
-def _is_given(kind: Kind) -> bool:
+def _is_given(expr: Expr) -> bool:
     """Return whether a value is an image of bytes that the program had."""
-    return kind.operation is None and kind.dtype == np.uint8 and kind.shape[2:] == _COLOURS
+    return expr.primitive is None and expr.dtype == np.uint8 and expr.shape[2:] == _COLOURS
 
 
-def _step(kind: Kind) -> tuple[str, dict[str, Any]] | None:
+def _step(expr: Expr) -> tuple[str, dict[str, Any]] | None:
     """Return the function of OpenCV, and its arguments by names."""
-    operation = kind.operation
-    if not isinstance(operation, VisionOperation) or len(kind.inputs) != 1:
+    primitive = expr.primitive
+    if not isinstance(primitive, VisionOperation) or len(expr.inputs) != 1:
         return None
-    if kind.options is None or kind.options.kernel not in {None, "triton"}:
+    if expr.options is None or expr.options.kernel not in {None, "triton"}:
         return None
-    known = catalog.find(operation.function, "torch")
+    known = catalog.find(primitive.function, "torch")
     if known is None:
         return None
-    bound = signature(known.planner).bind(*kind.args, **kind.kwargs)
+    bound = signature(known.planner).bind(*expr.args, **expr.kwargs)
     bound.apply_defaults()
-    return operation.function, bound.arguments
+    return primitive.function, bound.arguments
 
 
 def _is_plain(given: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""`DeviceArray`: stands for an array of numpy whose values are elsewhere, or not yet computed.
+"""`LazyArray`: stands for an array of numpy whose values are elsewhere, or not yet computed.
 
 It is no ndarray, so that nothing written in C can read memory that has no values: such code raises
 an error, and then the frame runs anew without us. To Python it says that it is one. What is not
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from devicecore.migrate.recording.arithmetic import Calculating
+from devicecore.migrate.recording.arithmetic import LazyArithmetic
 from devicecore.migrate.recording.array_functions import FUNCTIONS, OF_SEVERAL, is_axis
 from devicecore.migrate.recording.array_primitives import COPY, INDEX, TRANSPOSE, View, index_of
-from devicecore.migrate.recording.buffer import Memory
+from devicecore.migrate.recording.buffer import Buffer
 from devicecore.migrate.recording.nodes import FIRST, called, source
 from devicecore.migrate.recording.operators import hosted, on_arrays
 
@@ -35,7 +35,7 @@ _LEAST_AXES: Final = 2
 _NUMBERS: Final = "biufc"
 
 
-class DeviceArray(Calculating):
+class LazyArray(LazyArithmetic):
     """An array whose values are elsewhere.
 
     Args:
@@ -48,7 +48,7 @@ class DeviceArray(Calculating):
 
     def __init__(
         self,
-        memory: Memory,
+        memory: Buffer,
         views: tuple[tuple[View, Any], ...] = (),
         axes: tuple[int, ...] | None = None,
     ) -> None:
@@ -96,7 +96,7 @@ class DeviceArray(Calculating):
         """Which axis of what lies in memory each axis is; None if they are in that order."""
         return self._axes
 
-    def shares(self, other: DeviceArray) -> bool:
+    def shares(self, other: LazyArray) -> bool:
         """Return whether both are of the same memory."""
         return self._memory is other._memory
 
@@ -107,16 +107,16 @@ class DeviceArray(Calculating):
         if host is None:
             host = self._memory.on_host()
             for view, how in self._views:
-                host = view.on_host([host, how], {})
+                host = view.impl([host, how], {})
             self._host = host
         return host
 
     @property
     def layout(self) -> Array:
         """An array of the same shape, type and strides, with any values."""
-        found = np.empty(self._memory.node.kind.shape, self._memory.node.kind.dtype)
+        found = np.empty(self._memory.node.expr.shape, self._memory.node.expr.dtype)
         for view, how in self._views:
-            found = view.on_host([found, how], {})
+            found = view.impl([found, how], {})
         return found
 
     # They have no setters, so that a frame that would change them runs anew without us.
@@ -124,12 +124,12 @@ class DeviceArray(Calculating):
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of its axes."""
-        return self._node.kind.results[0][0]
+        return self._node.expr.results[0][0]
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of its values."""
-        return self._node.kind.results[0][1]
+        return self._node.expr.results[0][1]
 
     @property
     def ndim(self) -> int:
@@ -181,16 +181,16 @@ class DeviceArray(Calculating):
             views, wanted = tuple(rest), tuple([last[axis] for axis in wanted])
         if wanted != straight:
             views = (*views, (TRANSPOSE, wanted))
-        return DeviceArray(self._memory, views, None if order == straight else order)
+        return LazyArray(self._memory, views, None if order == straight else order)
 
     def __getitem__(self, key: Any) -> Any:
         how = None if self.is_on_host else index_of(key, self.ndim)
         if how is None or (self._axes is not None and not _keeps_axes(how)):
             return self.values[hosted(key)]
         node = called(INDEX, (FIRST, how), {}, (self.node,))
-        if node is None or node.kind.ndim < _LEAST_AXES:
+        if node is None or node.expr.ndim < _LEAST_AXES:
             return self.values[key]
-        return DeviceArray(self._memory, (*self._views, (INDEX, how)), self._axes)
+        return LazyArray(self._memory, (*self._views, (INDEX, how)), self._axes)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.values[hosted(key)] = hosted(value)
@@ -234,7 +234,7 @@ class DeviceArray(Calculating):
     ) -> Any:
         del types
         own = FUNCTIONS.get(function)
-        if own is not None and args and type(args[0]) is DeviceArray and not args[0].is_on_host:
+        if own is not None and args and type(args[0]) is LazyArray and not args[0].is_on_host:
             found = own(*args, **kwargs)
             if found is not None:
                 return found
@@ -269,14 +269,14 @@ class DeviceArray(Calculating):
             found = self.calculated("clip", (self, *args))
             if found is not None and out is None:
                 return found
-            if found is not None and type(out) is DeviceArray and out.take_values_of(found):
+            if found is not None and type(out) is LazyArray and out.take_values_of(found):
                 return out
         clipped = self.values.clip(*hosted(args), **hosted(kwargs))
-        return out if type(out) is DeviceArray else clipped
+        return out if type(out) is LazyArray else clipped
 
-    def another(self, node: Node) -> DeviceArray:
+    def another(self, node: Node) -> LazyArray:
         """Return an array with values of its own."""
-        return DeviceArray(Memory(node, self._memory.frame.now()))
+        return LazyArray(Buffer(node, self._memory.frame.now()))
 
     def copy(self, order: str = "C") -> Any:
         """Return the values in memory of their own."""
@@ -329,7 +329,7 @@ def _keeps_axes(how: Iterable[Any]) -> bool:
 
 
 def _is_own(out: tuple[Any, ...]) -> bool:
-    return len(out) == 1 and type(out[0]) is DeviceArray
+    return len(out) == 1 and type(out[0]) is LazyArray
 
 
 def _recorded(node: Node | None) -> Node:

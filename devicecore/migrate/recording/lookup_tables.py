@@ -39,7 +39,7 @@ _NUMBERS = frozenset({int, float, bool})
 
 
 @frozen(eq=False)
-class Step:
+class TableStep:
     """One function of numpy, of an array and constants.
 
     Attributes:
@@ -63,13 +63,13 @@ class Step:
     _hash: int = field(init=False, repr=False, default=Factory(lambda self: hash(self.key), True))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Step) and self.key == other.key
+        return isinstance(other, TableStep) and self.key == other.key
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> Any:  # hashes of texts are others in another process
-        return Step, (self.function, self.constants, self.axis)
+        return TableStep, (self.function, self.constants, self.axis)
 
     def placed(self, ndim: int) -> tuple[Any, ...]:
         """Return the constants as they go with an array of so many axes."""
@@ -92,7 +92,7 @@ class Step:
 
 
 @frozen(eq=False)
-class Values:
+class TableValues:
     """The table of some steps.
 
     Attributes:
@@ -107,10 +107,10 @@ class Values:
     table: Table
 
 
-_known: dict[Any, Values | None] = {}
+_known: dict[Any, TableValues | None] = {}
 
 
-def table_of(steps: tuple[Step, ...]) -> Values | None:
+def table_of(steps: tuple[TableStep, ...]) -> TableValues | None:
     """Return what some steps make of each byte; None if they cannot be in one table."""
     try:
         return _known[steps]
@@ -122,7 +122,7 @@ def table_of(steps: tuple[Step, ...]) -> Values | None:
     return found
 
 
-def _computed(steps: tuple[Step, ...]) -> Values | None:
+def _computed(steps: tuple[TableStep, ...]) -> TableValues | None:
     from devicecore.cv.table import Table  # it imports torch
 
     if len({step.axis for step in steps if step.axis is not None}) > 1:
@@ -146,7 +146,7 @@ def _computed(steps: tuple[Step, ...]) -> Values | None:
         return None
     if found.dtype.name not in _TYPES:
         return None
-    return Values(found, axis, Table(np.ascontiguousarray(found)))
+    return TableValues(found, axis, Table(np.ascontiguousarray(found)))
 
 
 _TYPES = frozenset({"uint8", "int16", "int32", "int64", "float32", "float64"})
@@ -162,7 +162,7 @@ def _is_safe(array: Array, wanted: np.dtype[Any]) -> bool:
     return bool(array.min() >= limits.min and array.max() <= limits.max)
 
 
-def looked_up(tensor: Any, values: Values) -> Any:
+def looked_up(tensor: Any, values: TableValues) -> Any:
     """Return what becomes of the bytes of a tensor whose first axis is the one of the images."""
     import torch
 

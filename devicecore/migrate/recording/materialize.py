@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-from devicecore.migrate.recording.lazy_array import DeviceArray
+from devicecore.migrate.recording.lazy_array import LazyArray
 from devicecore.migrate.recording.operators import with_members
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _DEEPEST = 8
 _MOST_MEMBERS = 4096
 
 
-ORDINARY: Final[dict[type, Callable[[Any], Any]]] = {DeviceArray: attrgetter("values")}
+ORDINARY: Final[dict[type, Callable[[Any], Any]]] = {LazyArray: attrgetter("values")}
 """What gives the ordinary array or tensor for one that stands for it, by its class."""
 
 

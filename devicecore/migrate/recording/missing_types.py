@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from devicecore.device import Device
-    from devicecore.migrate.recording.nodes import Kind, Node
+    from devicecore.migrate.recording.nodes import Expr, Node
 
 
 def why_lacking(device: Device, roots: Sequence[Node]) -> str:
@@ -27,17 +27,17 @@ def why_lacking(device: Device, roots: Sequence[Node]) -> str:
     missing = missing_types(device)
     if not missing:
         return ""
-    kinds: list[Kind] = list(dict.fromkeys(root.kind for root in roots))
-    for kind in in_order(kinds):
-        for name in _types(kind):
+    exprs: list[Expr] = list(dict.fromkeys(root.expr for root in roots))
+    for expr in in_order(exprs):
+        for name in _types(expr):
             if lacks(missing, name):
-                what = "the program's array" if kind.operation is None else kind.operation.name
+                what = "the program's array" if expr.primitive is None else expr.primitive.name
                 return f"{what} is in {name}, and {device.name} has no {name}"
     return ""
 
 
-def _types(kind: Kind) -> Iterator[str]:
-    yield from (dtype.name for _, dtype in kind.results)
-    own = getattr(kind.operation, "computed_type", None)
+def _types(expr: Expr) -> Iterator[str]:
+    yield from (dtype.name for _, dtype in expr.results)
+    own = getattr(expr.primitive, "computed_type", None)
     if own is not None:
-        yield own(kind.filled(kind.inputs)[0]).name
+        yield own(expr.filled(expr.inputs)[0]).name

@@ -1,7 +1,7 @@
-"""What a frame has called: a `Kind` says how a value is computed, and a `Node` is one value.
+"""Expression graph of a frame: an `Expr` says how a value is computed, a `Node` is one value.
 
-All frames that do the same have the same kinds, so that what is found out about one is known of
-the others, and those of a batch can be computed at once.
+All frames that do the same have the same expressions, so that what is found out about one is known
+of the others, and those of a batch can be computed at once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
     Result = tuple[tuple[int, ...], np.dtype[Any]]
 
-# Random arguments make ever new kinds; with more than these all are made anew.
+# Random arguments make ever new expressions; with more than these all are made anew.
 _MOST: Final = 4096
 
 
-class Operation(Protocol):
-    """What computes a value, with the arguments that it has in a `Kind`.
+class Primitive(Protocol):
+    """What computes a value, with the arguments that it has in a `Expr`.
 
     Attributes:
         name: Its name, the same in all processes.
@@ -45,21 +45,21 @@ class Operation(Protocol):
         """Return whether an array as that argument is a value, and not a constant of the call."""
         ...
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], kwargs: dict[str, Any], options: Options | None, /
     ) -> Sequence[Result] | None:
         """Return the shape and the type of the result, or of several; None if it cannot say.
 
         Args:
-            args: The arguments, with a `Kind` for each value.
+            args: The arguments, with a `Expr` for each value.
             kwargs: More of them.
             options: What the plan says of such calls.
         """
 
-    def on_host(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
         """Return what the program itself would have got, from arrays."""
 
-    def on_device(
+    def lower(
         self,
         device: Device,
         options: Options | None,
@@ -74,22 +74,22 @@ class Operation(Protocol):
         """
 
 
-class Slot(int):
+class ArgRef(int):
     """The place of a value among the arguments of a call: which of the inputs it is."""
 
     __slots__ = ()
 
 
-FIRST: Final = Slot(0)
+FIRST: Final = ArgRef(0)
 """Of a call with one value: that one."""
 
 
-class Kind:
+class Expr:
     """How a value is computed.
 
     Attributes:
-        operation: What computes it; None for an array that the program had.
-        args: The arguments, with a `Slot` for each value.
+        primitive: What computes it; None for an array that the program had.
+        args: The arguments, with a `ArgRef` for each value.
         kwargs: More of them.
         inputs: How the values are computed that it is computed from.
         results: Shape and type, of each result if there are several.
@@ -97,21 +97,21 @@ class Kind:
         range: Between which numbers its values lie, once somebody has asked `bounds.range_of`.
     """
 
-    __slots__ = ("args", "inputs", "kwargs", "operation", "options", "range", "results")
+    __slots__ = ("args", "inputs", "kwargs", "options", "primitive", "range", "results")
 
     def __init__(  # noqa: PLR0917 - it is made here only
         self,
-        operation: Operation | None,
+        primitive: Primitive | None,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        inputs: tuple[Kind, ...],
+        inputs: tuple[Expr, ...],
         results: Sequence[Result],
         options: Options | None,
     ) -> None:
-        self.operation: Operation | None = operation
+        self.primitive: Primitive | None = primitive
         self.args: tuple[Any, ...] = args
         self.kwargs: dict[str, Any] = kwargs
-        self.inputs: tuple[Kind, ...] = inputs
+        self.inputs: tuple[Expr, ...] = inputs
         self.results: Sequence[Result] = results
         self.options: Options | None = options
         self.range: tuple[float, float] | None = None
@@ -137,11 +137,11 @@ class Kind:
         return args, {name: _filled(each, values) for name, each in self.kwargs.items()}
 
     def __reduce__(self) -> Any:  # all that are sent together have it once
-        given = (self.operation, self.args, self.kwargs, self.inputs, self.options)
+        given = (self.primitive, self.args, self.kwargs, self.inputs, self.options)
         return (_again, given) if self.inputs else (_of_arrays, self.results[0])
 
     def __repr__(self) -> str:
-        name = "an array" if self.operation is None else self.operation.name
+        name = "an array" if self.primitive is None else self.primitive.name
         return f"<{name} of {self.inputs}>" if self.inputs else f"<{name}>"
 
 
@@ -149,36 +149,36 @@ class Node:
     """One value.
 
     Attributes:
-        kind: How it is computed.
+        expr: How it is computed.
         inputs: The values that it is computed from.
         host: The array, where the program had it; never written into.
         there: What it is on the device, once it was computed.
     """
 
-    __slots__ = ("host", "inputs", "kind", "there")
+    __slots__ = ("expr", "host", "inputs", "there")
 
     def __init__(
-        self, kind: Kind, inputs: tuple[Node, ...] = (), host: Array | None = None
+        self, expr: Expr, inputs: tuple[Node, ...] = (), host: Array | None = None
     ) -> None:
-        self.kind: Kind = kind
+        self.expr: Expr = expr
         self.inputs: tuple[Node, ...] = inputs
         self.host: Array | None = host
         self.there: Any = None
 
     def __reduce__(self) -> Any:
-        if self.kind.operation is None:
+        if self.expr.primitive is None:
             return source, (self.host,)
-        return Node, (self.kind, self.inputs)
+        return Node, (self.expr, self.inputs)
 
 
 _UNKNOWN: Final = object()
 
 
-class _Kinds:
-    """The kinds that are known, by what they are made of."""
+class _ExprTable:
+    """The expressions that are known, by what they are made of."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Kind | None] = {}
+        self._known: dict[Any, Expr | None] = {}
         self.after_fork()
         rearm_after_fork(self)
 
@@ -186,8 +186,8 @@ class _Kinds:
         """Make a lock that no thread of the parent holds."""
         self._lock = threading.Lock()
 
-    def find(self, key: Any, make: Callable[[], Kind | None]) -> Kind | None:
-        """Return the kind of *key*, made once; None if there is none.
+    def find(self, key: Any, make: Callable[[], Expr | None]) -> Expr | None:
+        """Return the expression of *key*, made once; None if there is none.
 
         Raises:
             TypeError: The key cannot be one.
@@ -202,7 +202,7 @@ class _Kinds:
             return self._known.setdefault(key, made)
 
 
-_kinds = _Kinds()
+_exprs = _ExprTable()
 
 
 def source(array: Array) -> Node:
@@ -210,16 +210,16 @@ def source(array: Array) -> Node:
     return Node(_of_arrays(array.shape, array.dtype), (), array)
 
 
-def _of_arrays(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Kind:
-    """Return the kind of arrays that a program had."""
+def _of_arrays(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Expr:
+    """Return the expression of arrays that a program had."""
     result = (shape, dtype)
-    found = _kinds.find(result, lambda: Kind(None, (), {}, (), (result,), options=None))
+    found = _exprs.find(result, lambda: Expr(None, (), {}, (), (result,), options=None))
     assert found is not None
     return found
 
 
 def called(
-    operation: Operation,
+    primitive: Primitive,
     args: Sequence[Any],
     kwargs: dict[str, Any],
     inputs: Sequence[Node],
@@ -228,41 +228,41 @@ def called(
     """Return the value of a call, or None if it cannot be recorded.
 
     Args:
-        operation: What was called.
-        args: The arguments, with a `Slot` for each value.
+        primitive: What was called.
+        args: The arguments, with a `ArgRef` for each value.
         kwargs: More of them.
         inputs: The values.
         options: What the plan says of such calls.
     """
-    kind = _of_calls(operation, args, kwargs, tuple([node.kind for node in inputs]), options)
-    return None if kind is None else Node(kind, tuple(inputs))
+    expr = _of_calls(primitive, args, kwargs, tuple([node.expr for node in inputs]), options)
+    return None if expr is None else Node(expr, tuple(inputs))
 
 
 def _of_calls(
-    operation: Operation,
+    primitive: Primitive,
     args: Sequence[Any],
     kwargs: dict[str, Any],
-    kinds: tuple[Kind, ...],
+    exprs: tuple[Expr, ...],
     options: Options | None,
-) -> Kind | None:
-    """Return the kind of calls of the same operation, of values of the same kinds."""
+) -> Expr | None:
+    """Return the expression of a call of a primitive."""
 
-    def make() -> Kind | None:
-        given = [_filled(each, kinds) for each in args]
-        named = {name: _filled(each, kinds) for name, each in kwargs.items()}
-        results = operation.results(given, named, options)
+    def make() -> Expr | None:
+        given = [_filled(each, exprs) for each in args]
+        named = {name: _filled(each, exprs) for name, each in kwargs.items()}
+        results = primitive.abstract_eval(given, named, options)
         if results is None:
             return None
-        return Kind(operation, tuple(args), dict(kwargs), kinds, results, options)
+        return Expr(primitive, tuple(args), dict(kwargs), exprs, results, options)
 
     try:
         own = tuple([_key(each) for each in args])
         named = tuple([(name, _key(each)) for name, each in kwargs.items()]) if kwargs else None
-        key = (operation, kinds, own, named, options)
+        key = (primitive, exprs, own, named, options)
         hash(key)
     except TypeError:  # an argument of some other class: nobody knows what it may do
         return None
-    return _kinds.find(key, make)
+    return _exprs.find(key, make)
 
 
 @frozen
@@ -279,17 +279,17 @@ class Part:
         """Return whether an argument is a value: the results are."""
         return place == 0
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], _: dict[str, Any], __: Options | None, /
     ) -> Sequence[Result]:
         """Return the shape and the type of the one."""
         return (args[0].results[args[1]],)
 
-    def on_host(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Return it."""
         return args[0][args[1]]
 
-    def on_device(
+    def lower(
         self, _: Device, __: Options | None, args: Sequence[Any], ___: dict[str, Any], /
     ) -> Any:
         """Return it."""
@@ -301,27 +301,27 @@ _PART: Final = Part()
 
 def part(node: Node, index: int) -> Node:
     """Return one of several results."""
-    found = called(_PART, (Slot(0), index), {}, (node,))
+    found = called(_PART, (ArgRef(0), index), {}, (node,))
     assert found is not None
     return found
 
 
 def _again(
-    operation: Operation,
+    primitive: Primitive,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    kinds: tuple[Kind, ...],
+    exprs: tuple[Expr, ...],
     options: Options | None,
-) -> Kind:
-    found = _of_calls(operation, args, kwargs, kinds, options)
+) -> Expr:
+    found = _of_calls(primitive, args, kwargs, exprs, options)
     if found is None:
-        msg = f"another process has recorded a call of {operation.name} that cannot be here"
+        msg = f"another process has recorded a call of {primitive.name} that cannot be here"
         raise ValueError(msg)
     return found
 
 
 def in_order(roots: Sequence[Any]) -> Iterator[Any]:
-    """Yield nodes, or kinds, and all that they are computed from, what is needed first."""
+    """Yield nodes, or expressions, and all that they are computed from, what is needed first."""
     seen: set[int] = set()
     waiting = [(each, False) for each in reversed(roots)]
     while waiting:
@@ -350,24 +350,24 @@ def on_host(root: Node) -> Any:
     """Return a value as the program itself would have computed it, in an array of its own."""
     values: dict[int, Any] = {}
     for node in in_order([root]):
-        if node.kind.operation is None:
+        if node.expr.primitive is None:
             values[id(node)] = node.host
         else:
-            args, kwargs = node.kind.filled([values[id(each)] for each in node.inputs])
-            values[id(node)] = node.kind.operation.on_host(args, kwargs)
+            args, kwargs = node.expr.filled([values[id(each)] for each in node.inputs])
+            values[id(node)] = node.expr.primitive.impl(args, kwargs)
     found = values[id(root)]
     return found.copy() if root.host is not None else found
 
 
 def _filled(value: Any, values: Sequence[Any]) -> Any:
-    if type(value) is Slot:
+    if type(value) is ArgRef:
         return values[value]
     if type(value) is list or type(value) is tuple:
         return type(value)([_filled(each, values) for each in value])
     return value
 
 
-_SIMPLE = frozenset({int, bool, str, type(None), Slot})
+_SIMPLE = frozenset({int, bool, str, type(None), ArgRef})
 
 
 def _key(value: Any) -> Any:

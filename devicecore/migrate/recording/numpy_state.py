@@ -15,7 +15,7 @@ import numpy as np
 _BYTES = 625 * 4
 
 
-class _Known(threading.local):
+class _LastState(threading.local):
     """What was read last by this thread."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class _Known(threading.local):
         self.generator: Any = None
 
 
-_known = _Known()
+_known = _LastState()
 
 
 def numpy_state() -> Any:

@@ -72,7 +72,7 @@ class VisionOperation:
             return kwargs, None
         return {name: value for name, value in kwargs.items() if name != "dst"}, place
 
-    def results(
+    def abstract_eval(
         self, args: Sequence[Any], kwargs: dict[str, Any], options: Options | None, /
     ) -> Sequence[Result] | None:
         """Return the shape and the type of the result, or of several, if a kernel computes it.
@@ -105,7 +105,7 @@ class VisionOperation:
     def why_not(
         self, args: Sequence[Any], kwargs: dict[str, Any], options: Options | None, /
     ) -> str:
-        """Return why `results` has none for a call: the argument, the type or the flag."""
+        """Return why `abstract_eval` has none for a call: the argument, the type or the flag."""
         operation = catalog.find(self.function, "torch")
         if operation is None:
             return f"there is no kernel of {self.name} for OpenCV {cv2.__version__}"
@@ -127,11 +127,11 @@ class VisionOperation:
             f" for {named}" if named else ""
         )
 
-    def on_host(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
+    def impl(self, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
         """Let OpenCV compute it."""
         return original(self.function)(*args, **kwargs)
 
-    def on_device(
+    def lower(
         self,
         device: Device,
         options: Options | None,

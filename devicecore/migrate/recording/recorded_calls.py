@@ -12,10 +12,10 @@ from attrs import frozen
 from devicecore.first_use import Stopwatch
 from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.arrays import pixels_among
-from devicecore.migrate.calls.call_site import Site, import_torch
-from devicecore.migrate.recording.checkpoint import Saved
+from devicecore.migrate.calls.call_site import CallSite, import_torch
+from devicecore.migrate.recording.checkpoint import Checkpoint
 from devicecore.migrate.recording.current import OPEN, RECORDING, current
-from devicecore.migrate.recording.frame import Frame
+from devicecore.migrate.recording.frame import RecordedFrame
 from devicecore.migrate.recording.materialize import kept_of, returned
 from devicecore.migrate.recording.opencv_random import AGAIN
 from devicecore.migrate.recording.operators import on_arrays
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from devicecore.device import Device
-    from devicecore.migrate.calls.call_site import Care
+    from devicecore.migrate.calls.call_site import CallPolicy
     from devicecore.migrate.calls.report import Tally
     from devicecore.migrate.calls.strategy import Strategy
     from devicecore.migrate.plan.optimization_plan import Options
-    from devicecore.migrate.recording.nodes import Operation
+    from devicecore.migrate.recording.nodes import Primitive
     from devicecore.migrate.recording.recording import Recording
 
 REFUSALS = (
@@ -41,11 +41,11 @@ REFUSALS = (
     TypeError,
     ValueError,
 )
-"""What code that cannot use a `DeviceArray` may raise. Other errors are the program's own."""
+"""What code that cannot use a `LazyArray` may raise. Other errors are the program's own."""
 
 
 @frozen(eq=False)
-class FrameSite(Site):
+class FrameSite(CallSite):
     """The calls of a frame: what it calls is recorded, and computed when it is asked for."""
 
     def _tried(
@@ -58,8 +58,8 @@ class FrameSite(Site):
         """Return what the frame returns, with arrays of numpy that the device has computed."""
         if current() is not None:  # part of a frame that is recorded already
             return super()._tried(device, original, args, kwargs)
-        frame = Frame(self, device)
-        saved = Saved(args, kwargs)
+        frame = RecordedFrame(self, device)
+        saved = Checkpoint(args, kwargs)
         watch = Stopwatch()
         import_torch(device)
         token = RECORDING.set(frame.recording)
@@ -90,7 +90,7 @@ class FrameSite(Site):
 
     def _may_be_ours(self, error: Exception, recording: Recording) -> bool:
         """Return whether the frame may have failed because arrays were not numpy's."""
-        if self.care.is_strict:
+        if self.policy.is_strict:
             return False
         is_of_opencv = type(error).__module__ == "cv2"
         return bool(recording.calls) and (isinstance(error, REFUSALS) or is_of_opencv)
@@ -98,7 +98,7 @@ class FrameSite(Site):
     def _anew(
         self,
         reason: str,
-        saved: Saved,
+        saved: Checkpoint,
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -107,7 +107,7 @@ class FrameSite(Site):
         reason = self.tally.bounded(reason)
         saved.put_back()
         default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
-        with self.care.inside_kernels():
+        with self.policy.inside_kernels():
             result = self._answered(original, args, kwargs, reason)
         # Only now: where the original fails too, the error is the program's own.
         self.state.failed(reason)
@@ -124,14 +124,14 @@ class FrameSite(Site):
 
 
 @frozen(eq=False)
-class LeafSite(Site):
+class LeafSite(CallSite):
     """The calls of a function that may be inside of a frame that is recorded.
 
     Attributes:
-        operation: What records them; None where they are computed at once.
+        primitive: What records them; None where they are computed at once.
     """
 
-    operation: Operation | None = None
+    primitive: Primitive | None = None
 
     def call(
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -141,14 +141,14 @@ class LeafSite(Site):
         if recording is None and not OPEN:
             return super().call(original, args, kwargs)
         if (
-            self.operation is not None
+            self.primitive is not None
             and recording is not None
-            and recording.owner is self.care
+            and recording.owner is self.policy
             and recording.device is self.device
             and self._is_large(args, kwargs)
         ):
             start = time.perf_counter()
-            result = recording.record(self.operation, args, kwargs, self.options)
+            result = recording.record(self.primitive, args, kwargs, self.options)
             if result is not None:
                 self.tally.migrated(0.0, 0, host=time.perf_counter() - start)
                 return result
@@ -164,13 +164,13 @@ def site_in_frames(  # noqa: PLR0917 - the fields of a site
     source: str,
     options: Options,
     strategy: Strategy,
-    care: Care,
+    policy: CallPolicy,
     tally: Tally,
     off: str,
-) -> Site:
-    """Return a site of a plan that has frames to be recorded; see `Site`."""
-    given = (device, source, options, strategy, care, tally, off)
+) -> CallSite:
+    """Return a site of a plan that has frames to be recorded; see `CallSite`."""
+    given = (device, source, options, strategy, policy, tally, off)
     is_recorded = options.residency == "scoped"
     if strategy.runs_original:
-        return FrameSite(*given) if is_recorded else Site(*given)
+        return FrameSite(*given) if is_recorded else CallSite(*given)
     return LeafSite(*given, getattr(strategy, "recorded", None) if is_recorded else None)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from devicecore.migrate.recording.lazy_array import DeviceArray
+from devicecore.migrate.recording.lazy_array import LazyArray
 from devicecore.migrate.recording.materialize import ORDINARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     # What torch is to do is None.
-    Recorded = Callable[..., "RecordedTensor | DeviceArray | None"]
+    Recorded = Callable[..., "RecordedTensor | LazyArray | None"]
 
 _FLOATS: Final[Mapping[torch.dtype, type[np.floating[Any]]]] = {
     torch.float32: np.float32,
@@ -36,11 +36,11 @@ class RecordedTensor(torch.Tensor):
     It has no memory, so that nothing written in C can read values that are not there.
     """
 
-    _array: DeviceArray
+    _array: LazyArray
     _made: torch.Tensor | None
 
     @staticmethod
-    def of(array: DeviceArray, like: torch.Tensor) -> RecordedTensor:
+    def of(array: LazyArray, like: torch.Tensor) -> RecordedTensor:
         """Return what stands for the tensor of an array.
 
         Args:
@@ -55,7 +55,7 @@ class RecordedTensor(torch.Tensor):
         return found
 
     @property
-    def array(self) -> DeviceArray:
+    def array(self) -> LazyArray:
         """The array whose values it has."""
         return self._array
 
@@ -121,12 +121,12 @@ def from_array(array: Any) -> RecordedTensor | None:
 
     None if the array is not recorded. torch's errors are those of an array of the same kind.
     """
-    if type(array) is not DeviceArray or array.is_on_host:
+    if type(array) is not LazyArray or array.is_on_host:
         return None
     return RecordedTensor.of(array, torch.from_numpy(array.layout))
 
 
-def from_copy(array: DeviceArray) -> RecordedTensor | None:
+def from_copy(array: LazyArray) -> RecordedTensor | None:
     """Return what stands for a tensor of an array's values in memory of its own.
 
     As ``torch.tensor``, it keeps the order of the axes in memory, and refuses what `from_array`

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from devicecore.migrate.recording.assume_bounds import bounded
-from devicecore.migrate.recording.buffer import Memory
+from devicecore.migrate.recording.buffer import Buffer
 from devicecore.migrate.recording.current import RECORDING, current
-from devicecore.migrate.recording.lazy_array import DeviceArray
-from devicecore.migrate.recording.nodes import Slot, called, part
+from devicecore.migrate.recording.lazy_array import LazyArray
+from devicecore.migrate.recording.nodes import ArgRef, called, part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from devicecore.device import Device
     from devicecore.migrate.plan.optimization_plan import Options
-    from devicecore.migrate.recording.nodes import Node, Operation
+    from devicecore.migrate.recording.nodes import Node, Primitive
 
     Array = np.ndarray[Any, Any]
 
@@ -67,7 +67,7 @@ class Recording:
         self._most_calls = MOST_CALLS * count
         self._fetch = fetch
         self._keep = keep
-        self._made: list[weakref.ref[Memory]] = []
+        self._made: list[weakref.ref[Buffer]] = []
 
     def fetch(self, node: Node) -> Array:
         """Return values as an array of numpy, in memory of its own."""
@@ -101,21 +101,21 @@ class Recording:
         is_like = found is not None and found.owner is self.owner and found.device is self.device
         return found if found is not None and is_like else self
 
-    def watch(self, memory: Memory) -> None:
+    def watch(self, memory: Buffer) -> None:
         """Remember that such an array was made; of a frame that has ended it is computed now."""
         if self.is_over:
             memory.on_host()
         else:
             self._made.append(weakref.ref(memory))
 
-    def alive(self) -> list[Memory]:
+    def alive(self) -> list[Buffer]:
         """Return the memory of the arrays that are still in use."""
         found = (each() for each in self._made)
         return [memory for memory in found if memory is not None]
 
     def record(
         self,
-        operation: Operation,
+        primitive: Primitive,
         args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
@@ -125,7 +125,7 @@ class Recording:
         `why_not_recorded` says why.
 
         Args:
-            operation: What was called.
+            primitive: What was called.
             args: The arguments.
             kwargs: More of them.
             options: What the plan says of such calls.
@@ -133,7 +133,7 @@ class Recording:
         if self.is_full:
             return None
         place: Any = None
-        apart = getattr(operation, "apart", None) if "dst" in kwargs else None
+        apart = getattr(primitive, "apart", None) if "dst" in kwargs else None
         if apart is not None:
             kwargs, place = apart(kwargs)
             if place is not None and not may_write(place, [*args, *kwargs.values()]):
@@ -141,46 +141,46 @@ class Recording:
         inputs: list[Node] = []
         try:
             given = [
-                self._slotted(each, inputs, operation.takes(place))
+                self._slotted(each, inputs, primitive.takes(place))
                 for place, each in enumerate(args)
             ]
             named = {
-                name: self._slotted(each, inputs, operation.takes(name))
+                name: self._slotted(each, inputs, primitive.takes(name))
                 for name, each in kwargs.items()
             }
         except TypeError:
             return None
-        row = getattr(operation, "row", None)
+        row = getattr(primitive, "row", None)
         if row is not None and row.reads_bounds:
             inputs = [bounded(node, node.host) for node in inputs]
-        node = called(operation, given, named, inputs, options) if inputs else None
+        node = called(primitive, given, named, inputs, options) if inputs else None
         if node is None:
             return None
         self.calls += 1
-        results = node.kind.results
+        results = node.expr.results
         if len(results) == 1:
-            found = DeviceArray(Memory(node, self))
+            found = LazyArray(Buffer(node, self))
             # Into an array of another shape or type OpenCV writes nothing.
             return place if place is not None and place.take_values_of(found) else found
-        return tuple(DeviceArray(Memory(part(node, index), self)) for index in range(len(results)))
+        return tuple(LazyArray(Buffer(part(node, index), self)) for index in range(len(results)))
 
     def _slotted(self, value: Any, inputs: list[Node], is_image: bool) -> Any:
-        """Return an argument with a `Slot` for each image, which is added to the inputs.
+        """Return an argument with a `ArgRef` for each image, which is added to the inputs.
 
         Raises:
             TypeError: It is nothing that can be recorded.
         """
         own = type(value)
-        if own is DeviceArray and is_image and not value.is_on_host:
+        if own is LazyArray and is_image and not value.is_on_host:
             inputs.append(value.node)
-            return Slot(len(inputs) - 1)
-        if own is DeviceArray:
+            return ArgRef(len(inputs) - 1)
+        if own is LazyArray:
             value, own = value.values, np.ndarray
         if own is np.ndarray:
             if not is_image or value.ndim not in IMAGE_AXES:
                 return value.copy()
             inputs.append(self._keep(value))
-            return Slot(len(inputs) - 1)
+            return ArgRef(len(inputs) - 1)
         if own is tuple or own is list:
             return own([self._slotted(each, inputs, is_image) for each in value])
         if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
@@ -190,8 +190,8 @@ class Recording:
 
 def may_write(place: Any, others: Sequence[Any]) -> bool:
     """Return whether an array may become a call's result, whatever the order of its steps is."""
-    if type(place) is not DeviceArray or place.is_on_host or place.is_view:
+    if type(place) is not LazyArray or place.is_on_host or place.is_view:
         return False
-    own = [each for each in others if type(each) is DeviceArray]
+    own = [each for each in others if type(each) is LazyArray]
     # Fractions may be rounded otherwise where the result is written into an image.
     return place.dtype.kind in "iu" and all(each is place or not each.shares(place) for each in own)

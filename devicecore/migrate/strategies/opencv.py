@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from devicecore.device import Device
     from devicecore.migrate.calls.strategy import Strategy
     from devicecore.migrate.plan.optimization_plan import Options
-    from devicecore.migrate.recording.nodes import Operation
+    from devicecore.migrate.recording.nodes import Primitive
 
 # Of an image: rows, columns and channels.
 _MOST_AXES = 3
@@ -37,7 +37,7 @@ class VisionStrategy:
     runs_original: bool = field(init=False, default=False)
 
     @property
-    def recorded(self) -> Operation | None:
+    def recorded(self) -> Primitive | None:
         """What records its calls in a frame; None if they are computed at once."""
         from devicecore.migrate.recording.opencv_primitives import RECORDED  # it imports OpenCV
 

@@ -153,7 +153,7 @@ class StrategyRegistry:
 
 
 @frozen
-class Reference:
+class LateImport:
     """Something that a file names, imported when it is first called.
 
     Attributes:
@@ -250,4 +250,4 @@ def _reference(name: str, text: Any) -> Any:
     if not (module and colon and attribute.isidentifier()):
         fix = f"write package.module:name, or one of {', '.join(_PROCESSORS)}"
         raise RegistrationError(name, f"its entry names {text!r}", fix)
-    return Reference(text)
+    return LateImport(text)

@@ -205,7 +205,7 @@ class TorchStrategy:
 
 
 @frozen
-class _Backend:
+class _TorchBackend:
     """A function of ours, as a device calls it; its parameters but for the `Call`."""
 
     function: Callable[..., Any]
@@ -219,12 +219,12 @@ class _Backend:
 
 
 @cache
-def _imported(backend: str) -> _Backend:
+def _imported(backend: str) -> _TorchBackend:
     module, _, name = backend.partition(":")
     function = getattr(import_module(f"devicecore.migrate.strategies.{module}"), name)
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.name != "call"]
-    return _Backend(function, signature.replace(parameters=own))
+    return _TorchBackend(function, signature.replace(parameters=own))
 
 
 def _parameters(function: Callable[..., Any]) -> inspect.Signature | None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devicecore.migrate.calls.report import MOST_REASONS, Report, Row, Tally
+from devicecore.migrate.calls.report import MOST_REASONS, CallStats, MigrationReport, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROW = Row("app:f/cv2:resize", "CUDA:0", 10, 7, {"too small": 2, "lost": 1}, 3 << 20, 0.5, 0.25)
+ROW = CallStats(
+    "app:f/cv2:resize", "CUDA:0", 10, 7, {"too small": 2, "lost": 1}, 3 << 20, 0.5, 0.25
+)
 
 
 class Cells(HTMLParser):
@@ -43,7 +45,7 @@ def test_a_tally_counts() -> None:
     for _ in range(2):
         tally.fell_back(1.0, "often")
     row = tally.row()
-    assert row == Row("app:f", "CUDA:0", 5, 2, {"often": 2, "rare": 1}, 110, 0.75, 4.0)
+    assert row == CallStats("app:f", "CUDA:0", 5, 2, {"often": 2, "rare": 1}, 110, 0.75, 4.0)
     assert list(row.reasons) == ["often", "rare"]
     assert row.fell_back == 3
 
@@ -95,7 +97,7 @@ def test_a_child_counts_on(in_fork: Callable[[Callable[[], Any]], Any]) -> None:
 
 
 def test_as_text() -> None:
-    lines = str(Report([ROW], ["cv2.resize: a list"], ["'f': no call"])).splitlines()
+    lines = str(MigrationReport([ROW], ["cv2.resize: a list"], ["'f': no call"])).splitlines()
     assert (
         " ".join(lines[0].split())
         == "path device calls migrated fell back moved device host first use"
@@ -106,12 +108,14 @@ def test_as_text() -> None:
     ]  # fmt: skip
     assert lines[2:4] == ["    2 x too small", "    1 x lost"]
     assert lines[4:] == ["still held: cv2.resize: a list", "unmatched: 'f': no call"]
-    assert str(Report([])).splitlines()[1:] == ["no call that the plan is for"]
+    assert str(MigrationReport([])).splitlines()[1:] == ["no call that the plan is for"]
 
 
 def test_columns_stand_below_each_other() -> None:
-    long = Row("package.module:" + "f" * 60, "CUDA:0 (NVIDIA H200)", 10, 7, {}, 3 << 20, 0.5, 0.25)
-    lines = str(Report([ROW, long])).splitlines()
+    long = CallStats(
+        "package.module:" + "f" * 60, "CUDA:0 (NVIDIA H200)", 10, 7, {}, 3 << 20, 0.5, 0.25
+    )
+    lines = str(MigrationReport([ROW, long])).splitlines()
     title, short_row, long_row = lines[0], lines[1], lines[4]
     assert len(title) == len(short_row) == len(long_row)
     end = title.index("migrated") + len("migrated")
@@ -119,11 +123,11 @@ def test_columns_stand_below_each_other() -> None:
 
 
 def test_as_json() -> None:
-    found = json.loads(Report([ROW], ["held"], ["no call"]).as_json())
+    found = json.loads(MigrationReport([ROW], ["held"], ["no call"]).as_json())
     assert (found["still_held"], found["unmatched"]) == (["held"], ["no call"])
     (row,) = found["rows"]
     assert row["reasons"] == {"too small": 2, "lost": 1}
-    assert Row(**row) == ROW
+    assert CallStats(**row) == ROW
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
@@ -133,7 +137,9 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 def test_whatever_is_in_a_path_html_and_json_show_it(
     path: str, device: str, reason: str, held: str, key: str
 ) -> None:
-    report = Report([Row(path, device, 2, 1, {reason: 1}, 0, 0.0, 0.0)], [held], [key])
+    report = MigrationReport(
+        [CallStats(path, device, 2, 1, {reason: 1}, 0, 0.0, 0.0)], [held], [key]
+    )
     page = Cells(report.as_html())
     text = "".join(page.texts)
     for each in (path, device, f"1 x {reason}", held, key):
@@ -144,8 +150,8 @@ def test_whatever_is_in_a_path_html_and_json_show_it(
 
 
 def test_html_of_a_malicious_name() -> None:
-    row = Row("<script>alert(1)</script>{rows}", 'a"b', 1, 0, {"<b>&": 1}, 0, 0.0, 0.0)
-    page = Report([row]).as_html()
+    row = CallStats("<script>alert(1)</script>{rows}", 'a"b', 1, 0, {"<b>&": 1}, 0, 0.0, 0.0)
+    page = MigrationReport([row]).as_html()
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;{rows}" in page
     assert "Still held" not in page

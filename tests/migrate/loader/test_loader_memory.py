@@ -17,7 +17,7 @@ cv2 = pytest.importorskip("cv2")
 from devicecore.migrate import DeviceLoader  # noqa: E402
 from devicecore.migrate.loader import sample_recorder  # noqa: E402
 from devicecore.migrate.loader.arena import Arena  # noqa: E402
-from devicecore.migrate.loader.shm_blocks import PIECES, Loan, Piece  # noqa: E402
+from devicecore.migrate.loader.shm_blocks import SHM_BLOCKS, Loan, ShmBlock  # noqa: E402
 from devicecore.migrate.recording.current import OPEN  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
 from tests.migrate.loader import pictures  # noqa: E402
@@ -70,12 +70,12 @@ def test_several_epochs_with_the_same_workers() -> None:
     loader, expected = both(pictures.Pictures(), num_workers=2, persistent_workers=True)
     for _ in range(3):
         same(list(loader), expected)
-    names = PIECES.names()
+    names = SHM_BLOCKS.names()
     same(list(loader), expected)
-    assert PIECES.names() == names  # filled anew, and no more of them
+    assert SHM_BLOCKS.names() == names  # filled anew, and no more of them
     del loader
     gc.collect()
-    assert not PIECES.names()
+    assert not SHM_BLOCKS.names()
 
 
 def test_memory_that_is_read_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,9 +89,9 @@ def test_memory_that_is_read_late(monkeypatch: pytest.MonkeyPatch) -> None:
     loader, expected = both(pictures.Pictures(), num_workers=1, persistent_workers=True)
     monkeypatch.setattr(loader, "_event", Late)
     same(list(loader), expected)
-    names = PIECES.names()
+    names = SHM_BLOCKS.names()
     same(list(loader), expected)
-    assert PIECES.names() == names
+    assert SHM_BLOCKS.names() == names
 
 
 def test_batches_that_nobody_wants_are_memory_that_is_free() -> None:
@@ -99,15 +99,15 @@ def test_batches_that_nobody_wants_are_memory_that_is_free() -> None:
     loader, expected = both(pictures.Pictures(), **options)
     for _ in range(3):
         same([next(iter(loader))], expected[:1])
-    names = PIECES.names()
+    names = SHM_BLOCKS.names()
     for _ in range(6):
         same([next(iter(loader))], expected[:1])
-    assert PIECES.names() == names
+    assert SHM_BLOCKS.names() == names
     same(list(loader), expected)
 
 
 def test_a_loan_ends_once() -> None:
-    piece = Piece("somebody", "a piece", torch.zeros(512, dtype=torch.uint8))
+    piece = ShmBlock("somebody", "a piece", torch.zeros(512, dtype=torch.uint8))
     states = []
     for ends in (True, False):
         piece.take()
@@ -129,7 +129,7 @@ def test_arrays_of_the_dataset(immutable: bool, monkeypatch: pytest.MonkeyPatch)
         dataset, num_workers=2, multiprocessing_context="fork", immutable=immutable
     )
     same(list(loader), expected)
-    assert not PIECES.names()  # forgotten once the workers have ended
+    assert not SHM_BLOCKS.names()  # forgotten once the workers have ended
     for image in dataset.images:
         image.flags.writeable = False
     loader, expected = both(dataset, num_workers=2, multiprocessing_context="fork")

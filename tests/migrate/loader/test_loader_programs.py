@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate import DeviceLoader  # noqa: E402 - after torch
-from devicecore.migrate.loader.shm_blocks import PIECES  # noqa: E402
+from devicecore.migrate.loader.shm_blocks import SHM_BLOCKS  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
 from tests.migrate.loader import programs  # noqa: E402
 from tests.migrate.loader.batches import TORCH, same  # noqa: E402
@@ -156,8 +156,8 @@ def test_a_program_that_stops_early_leaves_no_shared_memory(
     for stop in (1, 2, 3, 1, 2, 3, len(expected)):
         found = list(itertools.islice(loader, stop))
         same(found, expected[:stop])
-        known.append(len(PIECES.names()))
+        known.append(len(SHM_BLOCKS.names()))
     assert known[-1] <= (12 if persistent else 0)  # pieces are used again
     del loader
     gc.collect()
-    assert not PIECES.names()
+    assert not SHM_BLOCKS.names()

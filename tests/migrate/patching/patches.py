@@ -11,7 +11,7 @@ from devicecore.migrate.patching.injector import PatchInjector
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from devicecore.migrate.patching.patch_stack import Link
+    from devicecore.migrate.patching.patch_stack import Wrapper
 
 SOURCE = '''
 import asyncio
@@ -69,7 +69,7 @@ class Log:
         self.name = name
         self.calls: list[Any] = []
 
-    def __call__(self, below: Link) -> Callable[..., Any]:
+    def __call__(self, below: Wrapper) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if below.active:
                 self.calls.append(self.name or args)

@@ -19,7 +19,7 @@ from devicecore.migrate.patching.tracker import SparseContextTracker
 from tests.migrate.patching.patches import Log, contents, injector_of
 
 if TYPE_CHECKING:
-    from devicecore.migrate.patching.patch_stack import Link
+    from devicecore.migrate.patching.patch_stack import Wrapper
 
 pytestmark = pytest.mark.usefixtures("no_trace")
 
@@ -58,7 +58,7 @@ def test_functions_and_methods(made: Any, owner: str, name: str, call: Any, expe
     before = contents(*owners)
     seen = []
 
-    def counting(below: Link) -> Any:
+    def counting(below: Wrapper) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             seen.append(name)
             return below.target(*args, **kwargs)
@@ -169,7 +169,7 @@ def test_what_cannot_be_patched(
 
 
 def test_all_or_nothing_when_making_a_wrapper_fails(made: Any) -> None:
-    def fail(below: Link) -> Any:
+    def fail(below: Wrapper) -> Any:
         raise ZeroDivisionError
 
     other = injector_of((made, "plain"))
@@ -262,7 +262,7 @@ def test_tracked_wrappers_stay_what_the_functions_are(made: Any) -> None:
     } - {"made_a:plain"}
 
 
-def _tracking(tracker: SparseContextTracker, frame: tuple[str, ...], below: Link) -> Any:
+def _tracking(tracker: SparseContextTracker, frame: tuple[str, ...], below: Wrapper) -> Any:
     return tracker.tracked(below, frame)
 
 

@@ -18,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from devicecore.migrate.patching.patch_stack import CHAINS
+from devicecore.migrate.patching.patch_stack import PATCH_STACKS
 from tests.migrate.patching.patches import SOURCE, Log, contents, injector_of, run
 
 pytestmark = pytest.mark.usefixtures("no_trace")
@@ -82,7 +82,7 @@ def test_a_forked_child_restores_though_a_thread_held_the_lock(in_fork: Any) -> 
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with CHAINS.lock:
+        with PATCH_STACKS.lock:
             taken.set()
             done.wait()
 
@@ -238,7 +238,7 @@ class Orders(RuleBasedStateMachine):
     def nothing_is_left_when_none_is_applied(self) -> None:
         if not self.applied:
             assert contents(*self.owners) == self.before
-            assert CHAINS._all == []
+            assert PATCH_STACKS._all == []
 
     def teardown(self) -> None:
         for name, injector in self.injectors.items():

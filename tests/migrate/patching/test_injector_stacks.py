@@ -12,7 +12,7 @@ from devicecore.migrate.patching.tracker import SparseContextTracker
 from tests.migrate.patching.patches import SOURCE, Log, injector_of
 
 if TYPE_CHECKING:
-    from devicecore.migrate.patching.patch_stack import Link
+    from devicecore.migrate.patching.patch_stack import Wrapper
 
 pytestmark = pytest.mark.usefixtures("no_trace")
 
@@ -76,7 +76,7 @@ def test_a_wrapper_that_somebody_kept_knows_that_it_is_not_in_use(made: Any) -> 
 def test_wrappers_that_somebody_kept_call_the_function_and_no_others(made: Any) -> None:
     links: list[Any] = []
 
-    def remembering(below: Link) -> Any:
+    def remembering(below: Wrapper) -> Any:
         links.append(below)
         return Log()(below)
 

@@ -14,7 +14,7 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate import PipelineMigrator  # noqa: E402 - after torch
 from devicecore.migrate.patching.injector import PatchInjector  # noqa: E402
-from devicecore.migrate.patching.patch_stack import CHAINS  # noqa: E402
+from devicecore.migrate.patching.patch_stack import PATCH_STACKS  # noqa: E402
 from tests.interrupting import interrupted  # noqa: E402
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def places() -> list[Any]:
     return [
         *(math.sqrt, math.sqrt.__module__, cv2.resize, cv2.resize.__module__, cv2.flip),
         *(vars(Shapes)["area"], vars(Shapes)["sides"], "area" in vars(Squares)),
-        *(vars(used)["resize"], vars(used)["sqrt"], list(sys.meta_path), len(CHAINS._all)),
+        *(vars(used)["resize"], vars(used)["sqrt"], list(sys.meta_path), len(PATCH_STACKS._all)),
         sorted(name for name in sys.modules if "migrate.patching.pickling" in name),
     ]
 

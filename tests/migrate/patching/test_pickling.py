@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from devicecore.migrate.patching.patch_stack import Link
+    from devicecore.migrate.patching.patch_stack import Wrapper
 
 SOURCE = """
 import functools
@@ -52,7 +52,7 @@ PROTOCOLS = [
 ]
 
 
-def passing_on(below: Link) -> Callable[..., Any]:
+def passing_on(below: Wrapper) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return below(*args, **kwargs)
 

@@ -16,7 +16,7 @@ from devicecore.migrate.patching.wrapper import UniversalWrapper
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from devicecore.migrate.patching.tracker import Node
+    from devicecore.migrate.patching.tracker import CallPath
 
 
 class Told:
@@ -42,7 +42,7 @@ class Patched:
         self.wrapper = UniversalWrapper(self.tracker, self._decide)
         self.injector = PatchInjector()
 
-    def _decide(self, node: Node) -> Any:
+    def _decide(self, node: CallPath) -> Any:
         self.asked.append(node.key)
         return self.sites.get(node.key)
 

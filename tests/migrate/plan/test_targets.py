@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from devicecore.errors.lookup import PlanError
 from devicecore.migrate.plan.keys import Keys
 from devicecore.migrate.plan.optimization_plan import OptimizationPlan
-from devicecore.migrate.plan.targets import Resolved, Target, resolve
+from devicecore.migrate.plan.targets import PatchTarget, Resolved, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,9 +251,9 @@ def test_each_target_is_there_once_with_what_asks_for_it(shop: Any) -> None:
     first, second, third = (entry.entry for entry in found.entries)
     wanted = {each.target: (each.leaf_of, each.inner_of) for each in found.targets}
     assert wanted == {
-        Target("shop.tools", "cut"): ((first, second), (third,)),
-        Target("shop", "Net.forward"): ((), (second,)),
-        Target("cv2", "blur"): ((third,), ()),
+        PatchTarget("shop.tools", "cut"): ((first, second), (third,)),
+        PatchTarget("shop", "Net.forward"): ((), (second,)),
+        PatchTarget("cv2", "blur"): ((third,), ()),
     }
 
 
@@ -266,24 +266,24 @@ def test_what_was_found_is_found_again_by_paths(shop: Any, main: ModuleType) -> 
     defined(main, "class Dataset:\n  def __getitem__(self, index): pass")
     found = resolved("Dataset/__getitem__", "shop.cut")
     keys = Keys(found.entries)
-    inside = (Target("__main__", "Dataset.__getitem__").canonical, ("cv2:blur",))
+    inside = (PatchTarget("__main__", "Dataset.__getitem__").canonical, ("cv2:blur",))
     assert keys.find(inside) is found.entries[0]
-    assert keys.find((Target("shop.tools", "cut").canonical,)) is found.entries[1]
+    assert keys.find((PatchTarget("shop.tools", "cut").canonical,)) is found.entries[1]
 
 
 def test_holders(shop: Any) -> None:
-    assert Target("shop.tools", "cut").holder() == (sys.modules["shop.tools"], "cut")
-    assert Target("cv2", "resize").holder() == (cv2, "resize")
-    assert Target("math", "sqrt").holder() == (math, "sqrt")
-    assert Target("shop", "Compose.Inner.run").holder() == (shop.Compose.Inner, "run")
-    assert Target("shop", "Longer.fixed").holder() == (shop.Longer, "fixed")
-    assert Target("cv2", "CLAHE.apply").holder() == (cv2.CLAHE, "apply")
+    assert PatchTarget("shop.tools", "cut").holder() == (sys.modules["shop.tools"], "cut")
+    assert PatchTarget("cv2", "resize").holder() == (cv2, "resize")
+    assert PatchTarget("math", "sqrt").holder() == (math, "sqrt")
+    assert PatchTarget("shop", "Compose.Inner.run").holder() == (shop.Compose.Inner, "run")
+    assert PatchTarget("shop", "Longer.fixed").holder() == (shop.Longer, "fixed")
+    assert PatchTarget("cv2", "CLAHE.apply").holder() == (cv2.CLAHE, "apply")
 
 
 @pytest.mark.parametrize("name", ["shop:gone", "shop:Gone.run", "no_such_module:f"])
 def test_a_holder_may_be_gone(name: str, shop: Any) -> None:
     with pytest.raises(PlanError, match="it is not there any more"):
-        Target(*name.split(":")).holder()
+        PatchTarget(*name.split(":")).holder()
 
 
 @given(st.sampled_from([math, os.path, json.decoder, collections, cv2]), st.data())
@@ -327,7 +327,7 @@ def test_allowed_packages_are_imported(make: Make, main: ModuleType) -> None:
     assert waits_for("shop.tools.cut", ("other",)) == ("shop", False)
     for key in ("shop.tools.cut", "shop.tools:cut"):
         (wanted,) = resolved(key, allow=("shop",)).targets
-        assert wanted.target == Target("shop.tools", "cut")
+        assert wanted.target == PatchTarget("shop.tools", "cut")
     for key in ("shop.broken.f", "shop.broken:f"):
         with pytest.raises(PlanError, match=r"'shop\.broken' cannot be imported: No module named"):
             resolved(key, allow=("shop",))
@@ -352,7 +352,7 @@ def test_a_lazy_package_is_not_asked(make: Make, main: ModuleType) -> None:
     with pytest.raises(PlanError, match="the module 'lazy' has no 'cutt'"):
         resolved("lazy.cutt")
     (wanted,) = resolved("lazy.cut", allow=("lazy",)).targets
-    assert wanted.target == Target("lazy.tools", "cut")
+    assert wanted.target == PatchTarget("lazy.tools", "cut")
     assert canonical("lazy.cut") == "lazy.tools:cut"  # which is loaded now
 
 
@@ -390,4 +390,4 @@ def test_a_module_that_is_being_imported_is_waited_for(make: Make, main: ModuleT
 def test_modules_of_torch_are_called_by_forward() -> None:
     torch = pytest.importorskip("torch")
     assert canonical("torch.nn.Conv2d") == "torch.nn.modules.conv:Conv2d/forward"
-    assert Target("torch.nn.modules.conv", "Conv2d.forward").holder()[0] is torch.nn.Conv2d
+    assert PatchTarget("torch.nn.modules.conv", "Conv2d.forward").holder()[0] is torch.nn.Conv2d

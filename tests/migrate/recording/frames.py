@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from devicecore.migrate import PipelineMigrator
-from devicecore.migrate.recording.lazy_array import DeviceArray
+from devicecore.migrate.recording.lazy_array import LazyArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,5 +53,5 @@ def small(given: Any) -> Any:
 
 def refuse(array: Any) -> None:
     """Do what cannot be done with anything but an array of numpy, once."""
-    if type(array) is DeviceArray:
+    if type(array) is LazyArray:
         raise TypeError("refused")

@@ -20,7 +20,7 @@ cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.migrate.recording import execution  # noqa: E402 - after cv2
-from devicecore.migrate.recording.lazy_array import DeviceArray  # noqa: E402
+from devicecore.migrate.recording.lazy_array import LazyArray  # noqa: E402
 from devicecore.migrate.recording.opencv_primitives import RECORDED  # noqa: E402
 from devicecore.migrate.recording.operators import hosted, on_arrays  # noqa: E402
 from devicecore.migrate.recording.recording import Recording  # noqa: E402
@@ -64,7 +64,7 @@ class World:
         return on_arrays(lambda given, named: function(*given, **named), args, kwargs)
 
     def contiguous(self, array: Any) -> Any:
-        return array.contiguous() if type(array) is DeviceArray else np.ascontiguousarray(array)
+        return array.contiguous() if type(array) is LazyArray else np.ascontiguousarray(array)
 
 
 KEYS = st.recursive(
@@ -341,7 +341,7 @@ def ran(world: World, program: Any) -> Any:
                 return said, error
         said.append(sorted(each.category.__name__ for each in warned))
         for each in result if isinstance(result, (tuple, list)) else [result]:
-            if type(each) is np.ndarray or type(each) is DeviceArray:
+            if type(each) is np.ndarray or type(each) is LazyArray:
                 world.arrays.append(each)
             else:
                 world.words.append(each)

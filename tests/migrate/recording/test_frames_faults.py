@@ -16,7 +16,7 @@ cv2 = pytest.importorskip("cv2")
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError  # noqa: E402
 from devicecore.migrate import PipelineMigrator  # noqa: E402
 from devicecore.migrate.recording import execution  # noqa: E402
-from devicecore.migrate.recording.lazy_array import DeviceArray  # noqa: E402
+from devicecore.migrate.recording.lazy_array import LazyArray  # noqa: E402
 from tests.migrate.recording import frames  # noqa: E402
 from tests.migrate.recording.frames import KEY, SCOPED, image, recorded, row, small  # noqa: E402
 from tests.migrate.sites import assert_same  # noqa: E402
@@ -162,7 +162,7 @@ def test_frames_leave_nothing_behind() -> None:
 
     def function(given: Any) -> Any:
         x = small(given)
-        if type(x) is DeviceArray:
+        if type(x) is LazyArray:
             made.append(weakref.ref(x))
         return cv2.flip(x, 1)
 

@@ -17,7 +17,7 @@ from devicecore.migrate.recording import execution  # noqa: E402 - after cv2
 from devicecore.migrate.recording.bounds import range_of  # noqa: E402
 from devicecore.migrate.recording.current import RECORDING  # noqa: E402
 from devicecore.migrate.recording.elementwise import ELEMENTWISE  # noqa: E402
-from devicecore.migrate.recording.lazy_array import DeviceArray  # noqa: E402
+from devicecore.migrate.recording.lazy_array import LazyArray  # noqa: E402
 from devicecore.migrate.recording.nodes import on_host  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
 from tests.migrate.recording.frames import image as picture  # noqa: E402
@@ -72,7 +72,7 @@ def test_values_stay_on_the_device(name: str) -> None:
     finally:
         RECORDING.reset(token)
     made = world.arrays[2:] or [world.arrays[0].values]
-    are_there = all(type(each) is DeviceArray and not each.is_on_host for each in made)
+    are_there = all(type(each) is LazyArray and not each.is_on_host for each in made)
     assert are_there == (name not in ON_THE_HOST)
 
 
@@ -126,7 +126,7 @@ def test_noise_stays_on_the_device() -> None:
     def function(given: Any) -> Any:
         x = small(given)
         y = cv2.GaussianBlur(_noisy(x, noise(x)), (3, 3), 0)
-        fetched.append(x.is_on_host or y.is_on_host if type(x) is DeviceArray else None)
+        fetched.append(x.is_on_host or y.is_on_host if type(x) is LazyArray else None)
         return np.where(y > 99, y, 255 - y)
 
     expected = function(picture())
@@ -224,9 +224,9 @@ def test_values_lie_where_they_are_said_to(steps: Any, dtype: str, is_double: bo
         for name, number in steps:
             with np.errstate(all="ignore"):
                 array = _stepped(array, name, np.float64(number) if is_double else number)
-            if type(array) is not DeviceArray or array.is_on_host:
+            if type(array) is not LazyArray or array.is_on_host:
                 break
-            low, high = range_of(array.node.kind)
+            low, high = range_of(array.node.expr)
             values = on_host(array.node)
             assert low <= values.min()
             assert values.max() <= high

@@ -19,7 +19,7 @@ from devicecore.migrate import (
     ToNumpy,
     default_strategies,
 )
-from devicecore.migrate.strategies.registry import Reference
+from devicecore.migrate.strategies.registry import LateImport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -150,8 +150,8 @@ backend = "made_backend:double"
 def _checked(registry: StrategyRegistry) -> None:
     found = registry.find("app.part", "f")
     assert isinstance(found, MigrationStrategy)
-    assert found.backend == Reference("made_backend:double")
-    assert found.input_processors == (EnsureTensor(), Reference("made_backend:processor"))
+    assert found.backend == LateImport("made_backend:double")
+    assert found.input_processors == (EnsureTensor(), LateImport("made_backend:processor"))
     assert found.named_processors == {"y": EnsureTensor()}
     assert (found.arg_mapper, found.output_processor) == (SwapArgs(), ToNumpy())
     plain = registry.find("app.part", "g")
@@ -214,12 +214,12 @@ def test_a_file_that_is_not_there(registry: StrategyRegistry, tmp_path: Path) ->
 
 def test_a_reference_is_imported_when_it_is_called(write: Callable[..., None]) -> None:
     write(made_backend="def double(x):\n    return 2 * x\n")
-    reference = Reference("made_backend:double")
+    reference = LateImport("made_backend:double")
     assert "made_backend" not in sys.modules
     assert reference(3) == reference(3) == 6
     for name in ("made_backend:triple", "made_nowhere:f"):
         with pytest.raises(RegistrationError, match="install it, or correct"):
-            Reference(name)(3)
+            LateImport(name)(3)
 
 
 def test_the_default_ones_import_nothing_until_they_are_needed() -> None:

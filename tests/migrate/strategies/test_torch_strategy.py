@@ -21,7 +21,7 @@ from devicecore.migrate import (  # noqa: E402
     StrategyRegistry,
     default_strategies,
 )
-from devicecore.migrate.calls.compare import keeps  # noqa: E402
+from devicecore.migrate.calls.compare import within_tolerance  # noqa: E402
 from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.migrate.strategies import catalog  # noqa: E402
 from devicecore.migrate.strategies.torch_strategy import TorchStrategy  # noqa: E402
@@ -83,10 +83,10 @@ def test_promises_in_files(tmp_path: Path) -> None:
 
 def test_complex_results_are_judged_by_both_parts() -> None:
     one = np.array([1 + 2j, 3])
-    assert keeps("tolerance", one + 1e-6j, one)
-    assert not keeps("tolerance", one + 1j, one)
-    assert not keeps("tolerance", (one, one + 1j), (one, one))
-    assert not keeps("tolerance", one.real, one)
+    assert within_tolerance("tolerance", one + 1e-6j, one)
+    assert not within_tolerance("tolerance", one + 1j, one)
+    assert not within_tolerance("tolerance", (one, one + 1j), (one, one))
+    assert not within_tolerance("tolerance", one.real, one)
 
 
 # --- calls ----------------------------------------------------------------------------------------
