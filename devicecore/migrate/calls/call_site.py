@@ -161,9 +161,7 @@ class CallSite:
 
     def _is_verified(self) -> bool:
         """Return whether the original computes this call too; nobody's own function runs twice."""
-        if (
-            not self.policy.verify or self.strategy.runs_original
-        ):
+        if not self.policy.verify or self.strategy.runs_original:
             return False
         return self.state.is_due(self.policy.verify)
 

@@ -1,4 +1,8 @@
-"""numpy's operators for what stands for an array: recorded where that can be, or done by numpy."""
+"""Operators of lazy arrays: recorded where that can be, else numpy's own.
+
+Not `numpy.lib.mixins.NDArrayOperatorsMixin`, which calls ufuncs in the place of operators: numpy
+compares with texts, and refuses tensors of torch, only in its operators.
+"""
 
 from __future__ import annotations
 
