@@ -20,7 +20,6 @@ from devicecore.migrate.calls.arrays import Contents, arrays_in, copied, is_tens
 from devicecore.migrate.calls.guard import brought_home
 from devicecore.migrate.calls.random_state import RandomNumbers
 from devicecore.migrate.calls.strategy import InputsNotMovedError
-from devicecore.frameworks import loaded
 from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:

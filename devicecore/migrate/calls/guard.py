@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.calls.arrays import arrays_in, is_tensor
 from devicecore.frameworks import loaded
+from devicecore.migrate.calls.arrays import arrays_in, is_tensor
 from devicecore.runtime import host_cpu
 from devicecore.transfer import tensors_to_device
 

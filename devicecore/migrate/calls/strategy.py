@@ -15,7 +15,6 @@ from devicecore.kernels.exactness import PROMISES, Exactness, is_within
 from devicecore.migrate.calls.arrays import arrays_in, is_tensor
 from devicecore.migrate.calls.processors import ToNumpy, processed
 from devicecore.migrate.calls.random_state import drawn_on_host
-from devicecore.frameworks import loaded
 from devicecore.scope import device_scope
 from devicecore.transfer import tensors_to_device
 

@@ -36,7 +36,7 @@ _CALL_FOR_PROGRAMS: Final = frozenset(
         "migrate/strategies/module_strategy",
         "migrate/calls/strategy",
         "migrate/patching/wrapper",
-        "scope/decorating",
+        "scope/decorator",
     )
 )
 

@@ -8,8 +8,8 @@ from operator import is_
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from devicecore.migrate.calls.arrays import Contents
 from devicecore.frameworks import loaded
+from devicecore.migrate.calls.arrays import Contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
