@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from devicecore.frameworks.base.lookup import frameworks_with_default
+from devicecore.frameworks.base.lookup import frameworks_with_default, known_frameworks
 from devicecore.scope.adapters import imported
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class _Watch:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return what the other finders find."""
-        if name not in frameworks_with_default():
+        if name not in known_frameworks() or name not in frameworks_with_default():
             return None
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):
