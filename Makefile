@@ -93,7 +93,7 @@ $(FRAMEWORKS)/.stamp: pyproject.toml constraints-frameworks.txt
 # The options of pyproject.toml need plug-ins that are not here; their warnings are not ours.
 test-frameworks: $(FRAMEWORKS)/.stamp ## Run the tests of scopes and transfers with each framework
 	for framework in jax tensorflow paddle transformers; do \
-	  $(FRAMEWORKS)/bin/python -m pytest tests/scope tests/unit/test_transfer_frameworks.py -q -k $$framework -o filterwarnings=default \
+	  $(FRAMEWORKS)/bin/python -m pytest tests/scope tests/transfer/test_frameworks.py -q -k $$framework -o filterwarnings=default \
 	    -o addopts=--import-mode=importlib $(PYTEST_ARGS) || exit 1; \
 	done
 

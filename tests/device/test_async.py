@@ -16,7 +16,7 @@ import pytest
 from devicecore.device import Device
 from devicecore.device.pool import TaskPool
 from devicecore.errors import DeviceGoneError, NoKernelError
-from tests.unit.gates import PATIENCE_S, Gate
+from tests.device.gates import PATIENCE_S, Gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from devicecore.runtime import Runtime, default_manager
 from devicecore.testing import FakeFactory
 from devicecore.transfer import tensors_to_device
 from devicecore.transfer.target import target_of
-from tests.unit.test_transfer_devices import FakeCuda, registry_with, use
+from tests.transfer.test_devices import FakeCuda, registry_with, use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -61,7 +61,7 @@ def test_negative_strides_behind_dlpack_are_copied_too() -> None:
     code = """
 import sys; sys.path[:] = {path!r}
 import numpy as np
-from tests.unit.test_transfer_arrays import Exporter
+from tests.transfer.test_arrays import Exporter
 from devicecore import as_tensor, to_numpy
 array = np.arange(6.0)[::-2]
 assert as_tensor(Exporter(array), "cpu").tolist() == array.tolist()

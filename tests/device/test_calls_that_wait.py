@@ -10,7 +10,7 @@ import pytest
 
 from devicecore.device import Device
 from devicecore.device.stalls import Activity
-from tests.unit.gates import PATIENCE_S, Gate
+from tests.device.gates import PATIENCE_S, Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
