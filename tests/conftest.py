@@ -1,4 +1,4 @@
-"""For all tests: settings of hypothesis, a cache of one's own, a forked child, devices that are fakes."""
+"""For all tests: settings of hypothesis, a cache of one's own, a forked child, fake devices."""
 
 from __future__ import annotations
 
