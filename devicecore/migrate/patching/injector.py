@@ -95,7 +95,7 @@ class PatchInjector(UsedInBlocks):
             owner: The module or the class that has it. What a class inherits is patched for that
                 class only.
             name: The attribute.
-            make_wrapper: Given a `Wrapper`, which calls whatever is below, returns the
+            make_wrapper: Given a ``Wrapper``, which calls whatever is below, returns the
                 wrapper: a function of the same kind as the original, made for this. It must import
                 nothing, since other threads may wait for it while they import.
 
