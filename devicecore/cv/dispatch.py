@@ -26,7 +26,7 @@ from devicecore.transfer.torch_leaves import has_modes, without_modes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from devicecore.cv.policy import Policy
+    from devicecore.cv.policy import KernelPolicy
     from devicecore.device import Device
 
 
@@ -63,7 +63,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def _cached(
-    name: str, device: Device, policy: Policy, args: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str, device: Device, policy: KernelPolicy, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Compute a call as one like it was, if there was one."""
     if args and _is_tensor(args[0]):
@@ -96,7 +96,7 @@ def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[s
     return _by_size(name, compute, found)
 
 
-def _why_native(policy: Policy, one: Any) -> str:
+def _why_native(policy: KernelPolicy, one: Any) -> str:
     if policy.label == "native":
         return "the label 'native' is asked for"
     if _is_tensor(one):
@@ -173,7 +173,7 @@ def _has_tensor(value: Any, depth: int = 0) -> bool:
 
 
 def _computed(
-    device: Device, policy: Policy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    device: Device, policy: KernelPolicy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Compute a call on *device* if a kernel may, else by OpenCV."""
     try:
@@ -183,7 +183,7 @@ def _computed(
 
 
 def computed(
-    device: Device, policy: Policy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    device: Device, policy: KernelPolicy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Compute a call, of one image or of a batch in one array, by a kernel on *device*.
 
@@ -221,7 +221,7 @@ def computed(
 def _without_kernel(
     error: RefusedCallError,
     device: Device,
-    policy: Policy,
+    policy: KernelPolicy,
     name: str,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],

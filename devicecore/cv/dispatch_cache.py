@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from devicecore.cv.plan import Plan
-    from devicecore.cv.policy import Policy
+    from devicecore.cv.policy import KernelPolicy
     from devicecore.device import Device
 
 # With more kinds of calls of one function than this, all are chosen anew.
@@ -68,7 +68,7 @@ class DispatchCache:
         self._known: dict[Any, CachedCall | CachedRefusal] = {}
 
     def find(
-        self, policy: Policy, current: Device, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, policy: KernelPolicy, current: Device, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> CachedCall | CachedRefusal | None:
         """Return what was chosen for such a call, if it may be computed in the same way now.
 
@@ -90,7 +90,7 @@ class DispatchCache:
 
     def remember(
         self,
-        policy: Policy,
+        policy: KernelPolicy,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         images: Sequence[Any],
@@ -114,7 +114,7 @@ class DispatchCache:
 
     def remember_refusal(
         self,
-        policy: Policy,
+        policy: KernelPolicy,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         device: Device,
@@ -133,7 +133,7 @@ class DispatchCache:
 
     def _keep(
         self,
-        policy: Policy,
+        policy: KernelPolicy,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         found: CachedCall | CachedRefusal,
@@ -148,7 +148,7 @@ class DispatchCache:
         self._known[key] = found
 
 
-def _key(policy: Policy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+def _key(policy: KernelPolicy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
     found: list[Any] = [policy.label, policy.accepted, settings()]
     tensor = type(args[0])
     for value in args:

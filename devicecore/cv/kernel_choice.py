@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from devicecore.cv.operation import Operation
     from devicecore.cv.plan import Plan
-    from devicecore.cv.policy import Policy
+    from devicecore.cv.policy import KernelPolicy
     from devicecore.device import Device
 
 
@@ -34,7 +34,7 @@ class Choice:
 
 
 def choose(
-    name: str, device: Device, policy: Policy, args: Sequence[Any], kwargs: Mapping[str, Any]
+    name: str, device: Device, policy: KernelPolicy, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Choice:
     """Return who computes a call on *device*.
 
@@ -78,7 +78,7 @@ def _channels(images: Sequence[Any]) -> int:
     return int(images[0].shape[-1]) if images[0].ndim > 2 else 1
 
 
-def _labels(device: Device, policy: Policy) -> Iterator[str]:
+def _labels(device: Device, policy: KernelPolicy) -> Iterator[str]:
     """Yield the kinds of kernels that *device* may have, the best one first."""
     if device.torch_device is None and not device.reads_host_memory:
         return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Step:
+class PipelineStep:
     """One function, with all its arguments but the image.
 
     Attributes:
@@ -108,7 +108,7 @@ class Pipeline:
         layout: Layout = "NCHW",
         dtype: Dtype = "float32",
     ) -> None:
-        self.steps: tuple[Step, ...] = tuple(map(_step, steps))
+        self.steps: tuple[PipelineStep, ...] = tuple(map(_step, steps))
         self._is_input = mean is not None or std is not None
         self._named: dict[str, Any] = {
             "mean": 0.0 if mean is None else mean,
@@ -170,7 +170,7 @@ class Pipeline:
         return f"Pipeline({', '.join(step.name for step in self.steps)})"
 
 
-def _step(given: Callable[..., Any]) -> Step:
+def _step(given: Callable[..., Any]) -> PipelineStep:
     plain: partial[Any] | None = given if isinstance(given, partial) else None
     called: Any = plain.func if plain else given
     name = getattr(called, "__name__", "")
@@ -181,10 +181,10 @@ def _step(given: Callable[..., Any]) -> Step:
             "functools.partial(cv.resize, dsize=(224, 224))"
         )
         raise TypeError(msg)
-    return Step(name, plain.args, plain.keywords) if plain else Step(name, (), {})
+    return PipelineStep(name, plain.args, plain.keywords) if plain else PipelineStep(name, (), {})
 
 
-def _fused(steps: Sequence[Step]) -> dict[str, Any] | None:
+def _fused(steps: Sequence[PipelineStep]) -> dict[str, Any] | None:
     """Return the arguments of `preprocess` that stand for the steps, if there are any."""
     match [step.name for step in steps]:
         case ["resize"] | ["resize", "cvtColor" | "GaussianBlur"]:

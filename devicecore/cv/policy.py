@@ -23,7 +23,7 @@ _Word = TypeVar("_Word", bound=str)
 
 
 @frozen
-class Policy:
+class KernelPolicy:
     """What the caller allows.
 
     Attributes:
@@ -41,11 +41,11 @@ class Policy:
         return is_within(promise, self.accepted)
 
 
-DEFAULT = Policy()
-_policy: ContextVar[Policy] = ContextVar("devicecore_cv_policy", default=DEFAULT)
+DEFAULT = KernelPolicy()
+_policy: ContextVar[KernelPolicy] = ContextVar("devicecore_cv_policy", default=DEFAULT)
 
 
-def current_policy() -> Policy:
+def current_policy() -> KernelPolicy:
     """Return what is allowed here."""
     return _policy.get()
 
@@ -107,7 +107,7 @@ def _checked(what: str, word: _Word, known: tuple[_Word, ...]) -> _Word:
 
 
 @contextmanager
-def _changed(policy: Policy) -> Iterator[None]:
+def _changed(policy: KernelPolicy) -> Iterator[None]:
     token = _policy.set(policy)
     try:
         yield

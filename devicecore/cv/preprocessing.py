@@ -15,7 +15,7 @@ from devicecore.cv.dispatch import device_for, function
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.ops.preprocess import tables as preprocess_tables
 from devicecore.cv.policy import current_policy, using
-from devicecore.cv.recipe import Layout, Recipe, normalised_bytes
+from devicecore.cv.recipe import Layout, PreprocessRecipe, normalised_bytes
 from devicecore.cv.self_test import self_test_failure
 from devicecore.optional import installed
 from devicecore.scope import current_device, device_scope
@@ -114,9 +114,9 @@ def _recipe(
     dtype: Dtype,
     border: int,
     channels: int,
-) -> Recipe:
+) -> PreprocessRecipe:
     kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
-    return Recipe(
+    return PreprocessRecipe(
         canvas=size,
         mode=_one_of("mode", mode, preprocess_tables.MODES),
         border=_byte(border),
@@ -127,7 +127,7 @@ def _recipe(
     )
 
 
-def fused_input(device: Device, images: Any, recipe: Recipe) -> torch.Tensor | None:
+def fused_input(device: Device, images: Any, recipe: PreprocessRecipe) -> torch.Tensor | None:
     """Return what kernels make of images that do all of a recipe at once; None without them.
 
     Args:
@@ -147,7 +147,7 @@ def fused_input(device: Device, images: Any, recipe: Recipe) -> torch.Tensor | N
     return fused.run(images, recipe, there)
 
 
-def _why_not_fused(device: Device, there: torch.device, recipe: Recipe) -> str:
+def _why_not_fused(device: Device, there: torch.device, recipe: PreprocessRecipe) -> str:
     """Return why no kernels that are right on this device do all of it in one, or nothing."""
     label = current_policy().label
     if device.device_type not in catalog.TRITON_TYPES:
@@ -180,7 +180,7 @@ def _tested(there: torch.device) -> str:
     values = normalised_bytes(0.4, 0.3, 3, torch.float32)
     for mode in preprocess_tables.MODES:
         for blur in (None, (5, 3)):
-            recipe = Recipe((32, 24), mode, 114, True, blur, values, "NCHW")
+            recipe = PreprocessRecipe((32, 24), mode, 114, True, blur, values, "NCHW")
             try:
                 found = fused.run([picture], recipe, there)[0].cpu()
             except Exception as error:  # noqa: BLE001 - whatever it is, they do not work
@@ -192,7 +192,7 @@ def _tested(there: torch.device) -> str:
     return ""
 
 
-def one_after_another(image: Any, recipe: Recipe, there: torch.device) -> torch.Tensor:
+def one_after_another(image: Any, recipe: PreprocessRecipe, there: torch.device) -> torch.Tensor:
     """Return one image by the functions that `preprocess` stands for."""
     height, width = image.shape[:2]
     columns, rows = preprocess_tables.spans(width, height, recipe.canvas, recipe.mode)

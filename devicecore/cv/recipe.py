@@ -1,4 +1,4 @@
-"""`Recipe`: what `preprocess` does with every image, whatever its size."""
+"""`PreprocessRecipe`: what `preprocess` does with every image, whatever its size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Layout = Literal["NCHW", "NHWC"]
 
 
 @frozen(eq=False)
-class Recipe:
+class PreprocessRecipe:
     """What is done with every image.
 
     Attributes:

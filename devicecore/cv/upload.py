@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SLOTS = 4
 
 
-class _Slot:
+class _PinnedSlot:
     """Memory for one image on the card, and beside it on the host, that is used again and again.
 
     Attributes:
@@ -69,7 +69,7 @@ class Uploader:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        self._idle: deque[_Slot] = deque()
+        self._idle: deque[_PinnedSlot] = deque()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -98,13 +98,13 @@ class Uploader:
             with self._lock:
                 self._idle.append(slot)
 
-    def _take(self, size: int) -> _Slot:
+    def _take(self, size: int) -> _PinnedSlot:
         """Return the slot that has been idle longest, if there are as many as there shall be."""
         with self._lock:
             slot = self._idle.popleft() if len(self._idle) >= _SLOTS else None
         if slot is not None and slot.on_card.numel() >= size:
             return slot
-        return _Slot(size, self._device)
+        return _PinnedSlot(size, self._device)
 
 
 class _Uploaders:

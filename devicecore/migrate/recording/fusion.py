@@ -10,7 +10,7 @@ import numpy as np
 
 from devicecore.cv import catalog
 from devicecore.cv.preprocessing import fused_input
-from devicecore.cv.recipe import Recipe
+from devicecore.cv.recipe import PreprocessRecipe
 from devicecore.cv.table import Table
 from devicecore.migrate.recording.array_primitives import COPY, POINTWISE, TRANSPOSE
 from devicecore.migrate.recording.lookup_tables import table_of
@@ -30,7 +30,7 @@ _MOST = 256
 _PLANES_FIRST = (2, 0, 1)
 _COLOURS = (3,)
 
-_known: dict[Expr, Recipe | None] = {}
+_known: dict[Expr, PreprocessRecipe | None] = {}
 
 
 def fused(device: Device, roots: Sequence[Node]) -> torch.Tensor | None:
@@ -56,7 +56,7 @@ def _image(root: Node) -> Any:
     return node.host
 
 
-def _recipe(expr: Expr) -> Recipe | None:
+def _recipe(expr: Expr) -> PreprocessRecipe | None:
     """Return the recipe of an expression: resize, blur, turn the channels, look up.
 
     Primitives are compared by value: those of an expression may have come from another process.
@@ -75,7 +75,7 @@ def _recipe(expr: Expr) -> Recipe | None:
     columns = np.broadcast_to(values.host.reshape(256, -1), (256, *_COLOURS))
     table = Table(np.ascontiguousarray(columns.T))
     is_swapped, blur = found
-    return Recipe((width, height), "stretch", 0, is_swapped, blur, table, layout)
+    return PreprocessRecipe((width, height), "stretch", 0, is_swapped, blur, table, layout)
 
 
 def _laid_out(expr: Expr) -> tuple[Layout, Expr]:

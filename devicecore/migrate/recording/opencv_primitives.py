@@ -15,7 +15,7 @@ from devicecore.cv.dispatch import computed
 from devicecore.cv.image import image_of
 from devicecore.cv.native import original
 from devicecore.cv.ops.resize.torch import axes_of
-from devicecore.cv.policy import Policy
+from devicecore.cv.policy import KernelPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -167,8 +167,8 @@ def _images(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
 
 
 @cache
-def _policy(options: Options) -> Policy:
-    return Policy(label=options.kernel, accepted=options.accept, is_strict=True)
+def _policy(options: Options) -> KernelPolicy:
+    return KernelPolicy(label=options.kernel, accepted=options.accept, is_strict=True)
 
 
 def _batches(values: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from devicecore.migrate.calls.arrays import arrays_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from devicecore.cv.policy import Policy
+    from devicecore.cv.policy import KernelPolicy
     from devicecore.device import Device
     from devicecore.migrate.calls.strategy import Strategy
     from devicecore.migrate.plan.optimization_plan import Options
@@ -85,14 +85,14 @@ def _is_plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 @cache
-def _by(options: Options) -> tuple[Callable[..., Any], Policy]:
+def _by(options: Options) -> tuple[Callable[..., Any], KernelPolicy]:
     """Return what computes calls, and which kernels it takes."""
     with first_use():  # torch, for one, may not be imported yet
         from devicecore.cv import kernel_choice  # noqa: F401 - with what computes calls
         from devicecore.cv.dispatch import computed
-        from devicecore.cv.policy import Policy
+        from devicecore.cv.policy import KernelPolicy
 
-    return computed, Policy(label=options.kernel, accepted=options.accept, is_strict=True)
+    return computed, KernelPolicy(label=options.kernel, accepted=options.accept, is_strict=True)
 
 
 def _why_only_opencv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from devicecore.cv.recipe import Recipe
+    from devicecore.cv.recipe import PreprocessRecipe
 
 CHANNELS = frozenset({1, 3, 4})
 WIDEST_BLUR = 7
@@ -29,7 +29,7 @@ _PLACED_ROWS, _PLACING_WARPS = 1, 8
 BLURRED_ROWS, BLURRING_WARPS = 14, 4
 
 
-def fits(recipe: Recipe) -> bool:
+def fits(recipe: PreprocessRecipe) -> bool:
     """Return whether the kernels can do what is asked for."""
     if len(recipe.values.host) not in CHANNELS:
         return False
@@ -41,7 +41,7 @@ def fits(recipe: Recipe) -> bool:
     )
 
 
-def run(images: Any, recipe: Recipe, device: torch.device) -> torch.Tensor:
+def run(images: Any, recipe: PreprocessRecipe, device: torch.device) -> torch.Tensor:
     """Return the images as one tensor on *device*.
 
     Args:
@@ -95,7 +95,7 @@ def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array.copy()
 
 
-def _place(images: torch.Tensor, target: torch.Tensor, recipe: Recipe) -> None:
+def _place(images: torch.Tensor, target: torch.Tensor, recipe: PreprocessRecipe) -> None:
     if not is_aligned(images):  # it is read in words
         images = images.clone()
     _placing(recipe, images.shape, images.device, target.stride())(images, target)
@@ -103,7 +103,7 @@ def _place(images: torch.Tensor, target: torch.Tensor, recipe: Recipe) -> None:
 
 @lru_cache(maxsize=1024)
 def _placing(
-    recipe: Recipe, shape: Sequence[int], device: torch.device, stride: Sequence[int]
+    recipe: PreprocessRecipe, shape: Sequence[int], device: torch.device, stride: Sequence[int]
 ) -> Launch:
     """Return the launch that resizes images of one shape onto their canvas."""
     count, height, width, channels = shape
@@ -136,7 +136,7 @@ def _placing(
 
 @lru_cache(maxsize=256)
 def _blurring(
-    recipe: Recipe, shape: Sequence[int], device: torch.device, stride: Sequence[int]
+    recipe: PreprocessRecipe, shape: Sequence[int], device: torch.device, stride: Sequence[int]
 ) -> Launch:
     """Return the launch that blurs planes of one shape."""
     assert recipe.blur is not None
@@ -157,7 +157,7 @@ def _blurring(
     return Launch(kernels.blur, grid, rest, constants, BLURRING_WARPS)
 
 
-def _grid(recipe: Recipe, rows: int, images: int) -> tuple[int, int, int]:
+def _grid(recipe: PreprocessRecipe, rows: int, images: int) -> tuple[int, int, int]:
     width, height = recipe.canvas
     return -(-width // BLOCK), -(-height // rows), images
 
