@@ -39,6 +39,7 @@ class OpInfo:
             and only a kernel for the CPU is registered.
         draws: Whether it draws into its first argument, so that a second try would draw twice.
         bounded: Whether finite images have finite results.
+        recorded: Whether a frame may record calls of it: all its results are new arrays.
         reads_bounds: Whether a recorded call needs the range of its images' values. Programs add
             noise by these functions, and clip then.
         records_dst: Whether a recorded call may have a *dst*: each value of the result depends on
@@ -55,6 +56,7 @@ class OpInfo:
     dispatched: bool = True
     draws: bool = False
     bounded: bool = True
+    recorded: bool = True
     reads_bounds: bool = False
     records_dst: bool = False
 
@@ -66,7 +68,7 @@ _ROWS = (
     OpInfo(
         "applyColorMap", "lut", signatures=(("src", "colormap", "dst"), ("src", "userColor", "dst"))
     ),
-    OpInfo("calcHist", "histogram", outputs=("hist",), takes_list=True),
+    OpInfo("calcHist", "histogram", outputs=("hist",), takes_list=True, recorded=False),
     OpInfo("equalizeHist", "histogram"),
     OpInfo("CLAHE_apply", "clahe"),
     OpInfo("warpAffine", "warp", labels=_ALL),
@@ -79,8 +81,8 @@ _ROWS = (
     OpInfo("split", "channels", labels=_TRITON, outputs=("mv",)),
     OpInfo("merge", "channels", labels=_TRITON, takes_list=True),
     OpInfo("extractChannel", "channels", labels=_TRITON),
-    OpInfo("insertChannel", "channels"),
-    OpInfo("mixChannels", "mix_channels", takes_list=True),
+    OpInfo("insertChannel", "channels", recorded=False),
+    OpInfo("mixChannels", "mix_channels", takes_list=True, recorded=False),
     OpInfo("add", "arithmetic", labels=_TRITON, records_dst=True, reads_bounds=True),
     OpInfo("subtract", "arithmetic", labels=_TRITON, records_dst=True, reads_bounds=True),
     OpInfo("multiply", "arithmetic", labels=_TRITON, records_dst=True, reads_bounds=True),
@@ -96,7 +98,7 @@ _ROWS = (
     OpInfo("bitwise_or", "bitwise", labels=_TRITON, records_dst=True, bounded=False),
     OpInfo("bitwise_xor", "bitwise", labels=_TRITON, records_dst=True, bounded=False),
     OpInfo("bitwise_not", "bitwise", labels=_TRITON, records_dst=True, bounded=False),
-    OpInfo("threshold", "threshold", labels=_TRITON, outputs=("", "dst")),
+    OpInfo("threshold", "threshold", labels=_TRITON, outputs=("", "dst"), recorded=False),
     OpInfo("GaussianBlur", "gaussian_blur", labels=_ALL),
     OpInfo("blur", "box_filter", labels=_ALL),
     OpInfo("boxFilter", "box_filter", labels=_TRITON),
@@ -109,35 +111,36 @@ _ROWS = (
     OpInfo("erode", "morphology", labels=_TRITON),
     OpInfo("dilate", "morphology", labels=_TRITON),
     OpInfo("morphologyEx", "morphology", labels=_TRITON),
-    OpInfo("pyrDown", "pyramid", labels=_TRITON),
-    OpInfo("pyrUp", "pyramid"),
-    OpInfo("sumElems", "statistics"),
-    OpInfo("mean", "statistics"),
-    OpInfo("meanStdDev", "statistics", outputs=("mean", "stddev")),
-    OpInfo("countNonZero", "statistics"),
+    OpInfo("pyrDown", "pyramid", labels=_TRITON, recorded=False),
+    OpInfo("pyrUp", "pyramid", recorded=False),
+    OpInfo("sumElems", "statistics", recorded=False),
+    OpInfo("mean", "statistics", recorded=False),
+    OpInfo("meanStdDev", "statistics", outputs=("mean", "stddev"), recorded=False),
+    OpInfo("countNonZero", "statistics", recorded=False),
     OpInfo(
         "norm",
         "norm",
         signatures=(("src1", "normType", "mask"), ("src1", "src2", "normType", "mask")),
+        recorded=False,
     ),
-    OpInfo("minMaxLoc", "min_max_loc"),
-    OpInfo("normalize", "normalize"),
-    OpInfo("perspectiveTransform", "transform"),
-    OpInfo("transform", "transform"),
+    OpInfo("minMaxLoc", "min_max_loc", recorded=False),
+    OpInfo("normalize", "normalize", recorded=False),
+    OpInfo("perspectiveTransform", "transform", recorded=False),
+    OpInfo("transform", "transform", recorded=False),
     OpInfo("adaptiveThreshold", "adaptive_threshold"),
-    OpInfo("reduce", "reduce"),
-    OpInfo("integral", "integral", outputs=("sum",)),
-    OpInfo("undistort", "undistort", in_place=False),
-    OpInfo("dft", "dft"),
-    OpInfo("idft", "dft"),
-    OpInfo("matchTemplate", "match_template", outputs=("result",), in_place=False),
-    OpInfo("warpPolar", "warp_polar"),
+    OpInfo("reduce", "reduce", recorded=False),
+    OpInfo("integral", "integral", outputs=("sum",), recorded=False),
+    OpInfo("undistort", "undistort", in_place=False, recorded=False),
+    OpInfo("dft", "dft", recorded=False),
+    OpInfo("idft", "dft", recorded=False),
+    OpInfo("matchTemplate", "match_template", outputs=("result",), in_place=False, recorded=False),
+    OpInfo("warpPolar", "warp_polar", recorded=False),
     OpInfo("bilateralFilter", "bilateral_filter", in_place=False),
-    OpInfo("pow", "power"),
-    OpInfo("sqrt", "power"),
-    OpInfo("exp", "power"),
-    OpInfo("log", "power"),
-    OpInfo("magnitude", "power", outputs=("magnitude",)),
+    OpInfo("pow", "power", recorded=False),
+    OpInfo("sqrt", "power", recorded=False),
+    OpInfo("exp", "power", recorded=False),
+    OpInfo("log", "power", recorded=False),
+    OpInfo("magnitude", "power", outputs=("magnitude",), recorded=False),
     OpInfo("Canny", labels=()),
     OpInfo("distanceTransform", labels=()),
     OpInfo("stackBlur", labels=()),

@@ -6,16 +6,17 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from devicecore.cv.cache_key import cache_key
-from devicecore.cv.catalog import find_row
+from devicecore.cv.catalog import find, find_row
 from devicecore.cv.device_types import missing_types
 from devicecore.cv.environment import environment
 from devicecore.cv.explainer import Explainer
 from devicecore.cv.image import Place, check_written, image_of, place_of, places_of
 from devicecore.cv.plan import in_parts
 from devicecore.cv.reasons import KeyedCall
+from devicecore.cv.result_rules import like_first
 from devicecore.cv.sequences import alike
 from devicecore.kernels.exactness import is_within
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from devicecore.cv.plan import Plan
+    from devicecore.cv.result_rules import ArrayInfo, Rule
     from devicecore.device import Device
     from devicecore.kernels import Exactness
 
@@ -47,6 +49,8 @@ class Operation:
         planner: Has the function's own parameters, and is given an `Image` in the place of each
             image. Returns None where there is no kernel for such a call.
         images: The parameters that are images, or arrays that lie beside them on the device.
+        rule: Returns the shapes and types of a planned call's results, given all its arguments;
+            None for that of torch's kernel.
         parameters: The names of the function's parameters, in order.
         examples: Returns small calls, each a tuple of positional and a dict of other arguments.
     """
@@ -56,6 +60,7 @@ class Operation:
     planner: Callable[..., Plan | None] = field(repr=False)
     images: tuple[str, ...]
     examples: Callable[[], Iterable[tuple[tuple[Any, ...], dict[str, Any]]]] = field(repr=False)
+    rule: Rule | None = field(default=None, repr=False)
     parameters: tuple[str, ...] = field(
         init=False, default=Factory(lambda self: tuple(signature(self.planner).parameters), True)
     )
@@ -65,12 +70,19 @@ class Operation:
     _outputs: tuple[int | None, ...] = field(
         init=False, repr=False, default=Factory(lambda self: self._find_outputs(), True)
     )
+    _defaults: dict[str, Any] = field(
+        init=False, repr=False, default=Factory(lambda self: self._find_defaults(), True)
+    )
     _plans: dict[Any, Plan | None] = field(init=False, factory=dict, repr=False)
     _explainer: Explainer = field(
         init=False,
         repr=False,
         default=Factory(Explainer, True),
     )
+
+    def _find_defaults(self) -> dict[str, Any]:
+        given = signature(self.planner).parameters.values()
+        return {each.name: each.default for each in given if each.default is not each.empty}
 
     def _find_places(self) -> tuple[tuple[int, str], ...]:
         return tuple((self.parameters.index(name), name) for name in self.images)
@@ -238,8 +250,17 @@ class Operation:
         """Return a new plan, or None, for arguments with an `Image` in the place of each image."""
         if self._explainer.why_no_plan(args, kwargs):
             return None
-        found = self.planned(args, kwargs)
-        return in_parts(found) if found is not None and self.label == "triton" else found
+        plan = self.planned(args, kwargs)
+        if plan is None:
+            return None
+        plan = evolve(plan, result=plan.result or self._result(args, kwargs))
+        return in_parts(plan) if self.label == "triton" else plan
+
+    def _result(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+        reference = find(self.name, "torch") if self.label != "torch" else self
+        rule = (reference and reference.rule) or like_first
+        named = self._defaults | dict(kwargs) | dict(zip(self.parameters, args, strict=False))
+        return rule({name: named[name] for name in self.parameters if name in named})
 
     def planned(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         """Return the planner's answer, which is None too where it raises."""
@@ -315,6 +336,7 @@ def operation(
     *images: str,
     label: str = "torch",
     examples: Callable[[], Iterable[tuple[tuple[Any, ...], dict[str, Any]]]],
+    result: Rule = like_first,
 ) -> Callable[[Callable[..., Plan | None]], Operation]:
     """Make an `Operation` of the decorated planner, which has the name of OpenCV's function."""
-    return lambda planner: Operation(planner.__name__, label, planner, images, examples)
+    return lambda planner: Operation(planner.__name__, label, planner, images, examples, result)

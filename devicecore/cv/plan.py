@@ -13,6 +13,7 @@ from devicecore.cv.results import first
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from devicecore.cv.result_rules import ArrayInfo
     from devicecore.kernels import Exactness
 
 # Images of a batch that one launch of a kernel is for.
@@ -28,6 +29,8 @@ class Plan:
             image, in their order, and returns one such tensor, or one with a row for each image, or
             a tuple of them.
         promise: How near the result comes to OpenCV's on the host.
+        result: The shapes and types of the tensors that one image's result consists of. An
+            operation adds what its rule says where the planner states nothing.
         quick: Does the same for one image, as it is and with a result as OpenCV shapes it; returns
             None where it cannot, which depends on how the image lies in memory.
         finish: Makes of one image's result, on the host, what OpenCV returns, where that is no
@@ -38,6 +41,7 @@ class Plan:
     promise: Exactness = "exact"
     finish: Callable[[Any], Any] | None = field(default=None, repr=False)
     quick: Callable[..., Any] | None = field(default=None, repr=False)
+    result: tuple[ArrayInfo, ...] = ()
 
     def kernel(self, _device: object, /, *images: Any) -> Any:
         """Compute a call whose images are tensors on one device, which calls this.

@@ -11,6 +11,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.arithmetic.scalars import floats_for, with_scalar
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import of_depth
 from devicecore.cv.torch_support.dtypes import nearest_quotient, saturated
 from devicecore.cv.torch_support.masks import masked
 from devicecore.cv.torch_support.operands import (
@@ -83,7 +84,7 @@ def product_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (first, 0.5), {"dtype": dtype}
 
 
-@operation("src1", "src2", "mask", examples=typed_sum_examples)
+@operation("src1", "src2", "mask", examples=typed_sum_examples, result=of_depth("dtype"))
 def add(
     src1: Image,
     src2: Any,
@@ -95,7 +96,7 @@ def add(
     return masked(_sums(torch.add, src1, src2, dtype), mask, src1, dst)
 
 
-@operation("src1", "src2", "mask", examples=typed_sum_examples)
+@operation("src1", "src2", "mask", examples=typed_sum_examples, result=of_depth("dtype"))
 def subtract(
     src1: Image,
     src2: Any,
@@ -117,7 +118,7 @@ def absdiff(
     return _sums(lambda a, b: (a - b).abs_(), src1, src2, -1)
 
 
-@operation("src1", "src2", examples=product_examples)
+@operation("src1", "src2", examples=product_examples, result=of_depth("dtype"))
 def multiply(
     src1: Image, src2: Any, dst: Any = None, scale: float = 1, dtype: int = -1
 ) -> Plan | None:
@@ -147,7 +148,7 @@ def _float_products(src: Image, target: torch.dtype, scale: float) -> Plan | Non
     return None  # converted piece by piece, and the ends of those in another order
 
 
-@operation("src1", "src2", examples=product_examples)
+@operation("src1", "src2", examples=product_examples, result=of_depth("dtype"))
 def divide(
     src1: Image,
     src2: Any,

@@ -11,6 +11,7 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import of_bytes
 from devicecore.cv.torch_support.dtypes import fma
 from devicecore.cv.torch_support.fma import multiply_add
 from devicecore.cv.torch_support.operands import SMALL_INTEGERS, fills_vectors, is_alike, rounded
@@ -91,7 +92,7 @@ def addWeighted(
     return Plan(run)
 
 
-@operation("src", examples=scaled_examples)
+@operation("src", examples=scaled_examples, result=of_bytes)
 def convertScaleAbs(
     src: Image,
     dst: Place | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.box_filter.box_sums import box_plan
+from devicecore.cv.result_rules import of_depth
 from devicecore.cv.torch_support.sample_images import sample_images
 from devicecore.cv.torch_support.windows import FILTER_BORDERS, window
 
@@ -51,7 +52,7 @@ def blur(
     return box_plan(src, -1, window(ksize, anchor), borderType, normalize=True)
 
 
-@operation("src", examples=typed_box_examples)
+@operation("src", examples=typed_box_examples, result=of_depth("ddepth"))
 def boxFilter(
     src: Image,
     ddepth: int,

@@ -11,12 +11,14 @@ from devicecore.cv.arguments import whole
 from devicecore.cv.image import Place
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 from devicecore.cv.torch_support.dtypes import MOVABLE, unsigned_as_signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
 _MOST_CHANNELS = 128
 
@@ -45,7 +47,24 @@ def _insertions() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (np.ascontiguousarray(_image()[..., 0]), _image() + 1, 2), {}
 
 
-@operation("m", examples=_splits)
+def _planes(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    image: Image = given["m"]
+    return (like(image, channels=1),) * image.channels
+
+
+def _merged(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (like(given["mv"][0], channels=sum(each.channels for each in given["mv"])),)
+
+
+def _plane(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (like(given["src"], channels=1),)
+
+
+def _like_dst(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (like(given["dst"]),)
+
+
+@operation("m", examples=_splits, result=_planes)
 def split(m: Image, mv: Any = None) -> Plan | None:
     """Plan one call of ``cv2.split``; whoever calls kernels fills the planes of *mv*."""
     if not _can_move(m) or isinstance(mv, Place):  # of one array, OpenCV fills the parts
@@ -59,7 +78,7 @@ def split(m: Image, mv: Any = None) -> Plan | None:
     )
 
 
-@operation("mv", examples=_merges)
+@operation("mv", examples=_merges, result=_merged)
 def merge(
     mv: Sequence[Image],
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
@@ -79,7 +98,7 @@ def merge(
     return Plan(run)
 
 
-@operation("src", examples=_extractions)
+@operation("src", examples=_extractions, result=_plane)
 def extractChannel(
     src: Image,
     coi: int,
@@ -92,7 +111,7 @@ def extractChannel(
     return Plan(lambda images: _copied(images[..., place : place + 1]))
 
 
-@operation("src", "dst", examples=_insertions)
+@operation("src", "dst", examples=_insertions, result=_like_dst)
 def insertChannel(src: Image, dst: Image, coi: int) -> Plan | None:
     """Plan one call of ``cv2.insertChannel``; whoever calls kernels writes the result into dst."""
     place = whole(coi)

@@ -13,6 +13,7 @@ from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.color import demosaic, hue, lab, lab_inverse, linear, yuv420
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 from devicecore.cv.torch_support.dtypes import unsigned_as_signed
 from devicecore.cv.torch_support.pixels import (
     BLUE_FIRST,
@@ -23,9 +24,10 @@ from devicecore.cv.torch_support.pixels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Tensor = torch.Tensor
     Conversion = Callable[[Image, int], Plan | None]
@@ -49,7 +51,27 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         yield (chance.integers(0, 256, shape, np.uint8), code), {}
 
 
-@operation("src", examples=examples)
+# Spaces of which a call may choose whether they have an alpha channel.
+_CHOSEN = frozenset({"BGR", "RGB", "BGRA", "RGBA"})
+
+
+def _converted(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    src: Image = given["src"]
+    name = next(name for name, code in _NAMES.items() if code == given["code"])
+    before, _, after = name.partition("2")
+    space, _, layout = after.partition("_")
+    width, height = src.size
+    if before == "YUV" and layout:
+        height = height * 2 // 3
+    if space == "YUV" and layout:
+        return (like(src, size=(width, height * 3 // 2), channels=1),)
+    channels = {"GRAY": 1, "BGRA": 4, "RGBA": 4}.get(space, 3)
+    if space in _CHOSEN:
+        channels = given["dstCn"] or channels
+    return (like(src, size=(width, height), channels=channels),)
+
+
+@operation("src", examples=examples, result=_converted)
 def cvtColor(
     src: Image,
     code: int,

@@ -12,12 +12,14 @@ import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like, of_bytes
 from devicecore.cv.torch_support.operands import SMALL_INTEGERS, is_alike, numbers, with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Tensor = torch.Tensor
     Combine = Callable[[Tensor, Tensor], Tensor]
@@ -65,6 +67,10 @@ def range_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         yield (first[..., 0].copy(), 20, 60.5), {}
 
 
+def _plane_of_bytes(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (like(given["src"], channels=1, dtype="uint8"),)
+
+
 @operation("src1", "src2", examples=choice_examples)
 def min(  # noqa: A001 - OpenCV's name
     src1: Image,
@@ -101,7 +107,7 @@ def _choice(is_taken: Combine, src1: Image, src2: Any) -> Plan | None:
     return None if values is None else Plan(with_numbers(compute, _in_type(values, src1)))
 
 
-@operation("src1", "src2", examples=comparison_examples)
+@operation("src1", "src2", examples=comparison_examples, result=of_bytes)
 def compare(
     src1: Image,
     src2: Any,
@@ -130,7 +136,7 @@ def compare(
     return Plan(lambda a: _mask(comparison(a.to(torch.int32) * 2, double)))
 
 
-@operation("src", "lowerb", "upperb", examples=range_examples)
+@operation("src", "lowerb", "upperb", examples=range_examples, result=_plane_of_bytes)
 def inRange(
     src: Image,
     lowerb: Any,

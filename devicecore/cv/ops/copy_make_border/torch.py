@@ -11,11 +11,12 @@ from devicecore.cv.arguments import constant, whole
 from devicecore.cv.border_index import BORDERS
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.torch_support.dtypes import MOVABLE
 from devicecore.cv.torch_support.padding import padded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from devicecore.cv.image import Image
 
@@ -32,7 +33,12 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         yield (image[..., 0].astype(np.uint16), 9, 0, 0, 1, border), {"value": 65535}
 
 
-@operation("src", examples=examples)
+def _size(image: Image, given: Mapping[str, Any]) -> tuple[int, int]:
+    width = image.width + given["left"] + given["right"]
+    return width, image.height + given["top"] + given["bottom"]
+
+
+@operation("src", examples=examples, result=scaled_to(_size))
 def copyMakeBorder(
     src: Image,
     top: int,

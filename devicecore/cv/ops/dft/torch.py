@@ -12,11 +12,13 @@ from devicecore.cv.arguments import whole
 from devicecore.cv.native import original
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Tensor = torch.Tensor
 
@@ -53,7 +55,12 @@ def _examples(more: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         yield (spectrum,), {"flags": cv2.DFT_INVERSE | cv2.DFT_REAL_OUTPUT | more}
 
 
-@operation("src", examples=examples)
+def _spectrum(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    is_real = given["flags"] & cv2.DFT_REAL_OUTPUT
+    return (like(given["src"], channels=1 if is_real else 2),)
+
+
+@operation("src", examples=examples, result=_spectrum)
 def dft(
     src: Image,
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
@@ -64,7 +71,7 @@ def dft(
     return _transform(src, whole(flags), whole(nonzeroRows))
 
 
-@operation("src", examples=inverse_examples)
+@operation("src", examples=inverse_examples, result=_spectrum)
 def idft(
     src: Image,
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it

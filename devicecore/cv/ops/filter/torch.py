@@ -20,6 +20,7 @@ from devicecore.cv.ops.filter.correlation import (
 from devicecore.cv.ops.filter.rounded_separable import rounded_separable
 from devicecore.cv.ops.gaussian_blur.float_blur import gaussian_blur
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import of_depth
 from devicecore.cv.torch_support.fma import multiply_add
 from devicecore.cv.torch_support.windows import FILTER_BORDERS, Window, window
 
@@ -91,7 +92,7 @@ def laplacian_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
                 yield (image, depth), {"ksize": size, "scale": 0.5, "delta": 3}
 
 
-@operation("src", examples=filter_examples)
+@operation("src", examples=filter_examples, result=of_depth("ddepth"))
 def filter2D(
     src: Image,
     ddepth: int,
@@ -123,7 +124,7 @@ def _fits_integers(
     return abs(delta) + float(np.abs(weights).astype(np.float64).sum()) * largest < _LARGEST_INT
 
 
-@operation("src", examples=separable_examples)
+@operation("src", examples=separable_examples, result=of_depth("ddepth"))
 def sepFilter2D(
     src: Image,
     ddepth: int,
@@ -188,7 +189,7 @@ def _is_mean(weights: list[float]) -> bool:
     return all(0 < each < 1 for each in weights) if len(weights) > 1 else weights == [1]
 
 
-@operation("src", examples=sobel_examples)
+@operation("src", examples=sobel_examples, result=of_depth("ddepth"))
 def Sobel(
     src: Image,
     ddepth: int,
@@ -204,7 +205,7 @@ def Sobel(
     return _derivative(src, ddepth, (dx, dy, ksize), scale, delta, borderType)
 
 
-@operation("src", examples=derivative_examples)
+@operation("src", examples=derivative_examples, result=of_depth("ddepth"))
 def Scharr(
     src: Image,
     ddepth: int,
@@ -236,7 +237,7 @@ def _derivative(
     return _separable(src, depth, (across, down), (-1, -1), delta, border)
 
 
-@operation("src", examples=laplacian_examples)
+@operation("src", examples=laplacian_examples, result=of_depth("ddepth"))
 def Laplacian(
     src: Image,
     ddepth: int,

@@ -10,10 +10,11 @@ import numpy as np
 from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.torch_support.dtypes import MOVABLE, unsigned_as_signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import torch
 
@@ -45,6 +46,11 @@ def _transpositions() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (image[..., 0].astype(np.uint16),), {}
 
 
+def _turned(image: Image, given: Mapping[str, Any]) -> tuple[int, int]:
+    is_half = given.get("rotateCode") == cv2.ROTATE_180
+    return image.size if is_half else (image.height, image.width)
+
+
 @operation("src", examples=examples)
 def flip(
     src: Image,
@@ -60,7 +66,7 @@ def flip(
     return _flipped(_COLUMNS) if code > 0 else _flipped(_ROWS, _COLUMNS)
 
 
-@operation("src", examples=_rotations)
+@operation("src", examples=_rotations, result=scaled_to(_turned))
 def rotate(
     src: Image,
     rotateCode: int,
@@ -81,7 +87,7 @@ def rotate(
     return None
 
 
-@operation("src", examples=_transpositions)
+@operation("src", examples=_transpositions, result=scaled_to(_turned))
 def transpose(
     src: Image,
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it

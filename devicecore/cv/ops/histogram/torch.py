@@ -18,9 +18,10 @@ from devicecore.cv.torch_support.masks import is_mask
 from devicecore.cv.torch_support.pixels import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Tensor = torch.Tensor
 
@@ -42,7 +43,13 @@ def _planes() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (np.full((3, 4), 7, np.uint8),), {}
 
 
-@operation("images", "mask", examples=_counts_of_images)
+def _bins(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    sizes = tuple(given["histSize"])
+    is_column = len(sizes) == 1 and environment().version < (5, 0)
+    return (((*sizes, 1) if is_column else sizes, np.dtype(np.float32)),)
+
+
+@operation("images", "mask", examples=_counts_of_images, result=_bins)
 def calcHist(
     images: Sequence[Image],
     channels: Sequence[int],

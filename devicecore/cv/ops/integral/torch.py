@@ -10,11 +10,13 @@ import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Tensor = torch.Tensor
 
@@ -35,7 +37,15 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (picture,), {"sdepth": depth}
 
 
-@operation("src", examples=examples)
+def _sums(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    src = given["src"]
+    dtype = _TARGETS[given["sdepth"]][0]
+    return (
+        like(src, size=(src.width + 1, src.height + 1), dtype=str(dtype).removeprefix("torch.")),
+    )
+
+
+@operation("src", examples=examples, result=_sums)
 def integral(
     src: Image,
     sum: Any = None,  # noqa: ARG001 - whoever calls kernels fills it

@@ -12,16 +12,18 @@ from devicecore.cv.native import original
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.color import linear
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.dtypes import MOVABLE, unsigned_as_signed
 from devicecore.cv.torch_support.pixels import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import torch
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Run = Callable[[torch.Tensor], torch.Tensor]
 
@@ -46,7 +48,17 @@ def _colour_maps() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (image[..., 0], np.arange(256, dtype=np.uint8)[:, None]), {}
 
 
-@operation("src", examples=examples)
+def _of_table(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (like(given["src"], dtype=given["lut"].dtype),)
+
+
+def _of_colors(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    colors = given["userColor"] if given["colormap"] is None else given["colormap"]
+    is_gray = isinstance(colors, np.ndarray) and (colors.ndim == 2 or colors.shape[2:] == (1,))
+    return (like(given["src"], channels=1 if is_gray else 3),)
+
+
+@operation("src", examples=examples, result=_of_table)
 def LUT(
     src: Image,
     lut: Any,
@@ -64,7 +76,7 @@ def LUT(
     return Plan(_read(lut.reshape(_ENTRIES, channels)))
 
 
-@operation("src", examples=_colour_maps)
+@operation("src", examples=_colour_maps, result=_of_colors)
 def applyColorMap(
     src: Image,
     colormap: Any = None,

@@ -12,10 +12,12 @@ from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.box_filter.box_sums import summed
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from devicecore.cv.result_rules import ArrayInfo
     from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
@@ -46,7 +48,13 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (plane, plane[3:10, 5:10].copy(), method), {}
 
 
-@operation("image", "templ", examples=examples)
+def _places(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    image, part = given["image"], given["templ"]
+    size = image.width - part.width + 1, image.height - part.height + 1
+    return (like(image, size=size, channels=1, dtype="float32"),)
+
+
+@operation("image", "templ", examples=examples, result=_places)
 def matchTemplate(
     image: Image,
     templ: Image,

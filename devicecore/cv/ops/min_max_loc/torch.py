@@ -10,6 +10,7 @@ import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import number
 from devicecore.cv.torch_support.masks import is_mask
 from devicecore.cv.torch_support.operands import SMALL_INTEGERS
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
     from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
@@ -41,7 +43,15 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (plane, np.zeros((13, 19), np.uint8)), {}
 
 
-@operation("src", "mask", examples=examples)
+def _values_and_places(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    src: Image = given["src"]
+    is_float = src.has_float64 or src.dtype.startswith("float")
+    value = number(src, "float64" if is_float else "int32")
+    place = (2,), np.dtype(np.int64)
+    return value, value, place, place
+
+
+@operation("src", "mask", examples=examples, result=_values_and_places)
 def minMaxLoc(src: Image, mask: Any = None) -> Plan | None:
     """Plan one call of ``cv2.minMaxLoc``."""
     promise = PROMISES.get(src.dtype)

@@ -11,12 +11,14 @@ import torch
 from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 from devicecore.cv.torch_support.dtypes import MOVABLE, unsigned_as_signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
 
 def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -26,7 +28,11 @@ def _examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield ([picture.astype(np.float32)], [plane.astype(np.float32)], (2, 0)), {}
 
 
-@operation("src", "dst", examples=_examples)
+def _like_dst(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return tuple(map(like, given["dst"]))
+
+
+@operation("src", "dst", examples=_examples, result=_like_dst)
 def mixChannels(src: Sequence[Image], dst: Sequence[Image], fromTo: Any) -> Plan | None:
     """Plan one call of ``cv2.mixChannels``; whoever calls kernels writes the results into dst."""
     if not all(isinstance(each, (list, tuple)) for each in (src, dst)):

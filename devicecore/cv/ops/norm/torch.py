@@ -12,6 +12,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import number
 from devicecore.cv.torch_support.masks import is_mask
 from devicecore.cv.torch_support.operands import SMALL_INTEGERS, is_alike
 from devicecore.cv.torch_support.pair_sums import norm_without_float64
@@ -19,6 +20,7 @@ from devicecore.cv.torch_support.sqrt import root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
 
     Tensor = torch.Tensor
 
@@ -78,7 +80,15 @@ def norm(src1: Image, src2: Any = ..., normType: Any = None, mask: Any = None) -
     # Roots have more bits than float32.
     is_exact = src1.dtype not in _FLOATS and (src1.has_float64 or kind != cv2.NORM_L2)
     run = _computing(src1, kind, has_mask=wanted is not None)
-    return Plan(run, "exact" if is_exact else "tolerance", float)
+    result = (number(src1, _type_without_float64(src1, kind)),)
+    return Plan(run, "exact" if is_exact else "tolerance", float, result=result)
+
+
+def _type_without_float64(src: Image, kind: int) -> str:
+    """Return the type of a norm, in whole numbers where a device without float64 has these."""
+    if src.has_float64 or src.dtype in _FLOATS:
+        return "float64"
+    return {cv2.NORM_INF: "int32", cv2.NORM_L1: "int64"}.get(kind, "float64")
 
 
 def _computing(src: Image, kind: int, *, has_mask: bool) -> Callable[..., Tensor]:

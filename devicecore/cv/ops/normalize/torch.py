@@ -14,6 +14,7 @@ from devicecore.cv.environment import environment
 from devicecore.cv.image import Place
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import of_depth
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.error_free import two_sum
 from devicecore.cv.torch_support.float_pairs import FloatPair, constant, single
@@ -50,7 +51,7 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
                 yield (image, None, alpha, beta, cv2.NORM_MINMAX, depth), {}
 
 
-@operation("src", examples=examples)
+@operation("src", examples=examples, result=of_depth("dtype"))
 def normalize(
     src: Image,
     dst: Any,

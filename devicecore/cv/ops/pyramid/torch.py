@@ -11,12 +11,13 @@ import torch
 from devicecore.cv.border_index import REPEATING
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.torch_support.dtypes import saturated
 from devicecore.cv.torch_support.padding import padded
 from devicecore.cv.torch_support.windows import pair, weighted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from devicecore.cv.image import Image
 
@@ -42,7 +43,15 @@ def down_examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield arguments, {"borderType": border}
 
 
-@operation("src", examples=down_examples)
+def _half(image: Image, _: Mapping[str, Any]) -> tuple[int, int]:
+    return (image.width + 1) // 2, (image.height + 1) // 2
+
+
+def _double(image: Image, _: Mapping[str, Any]) -> tuple[int, int]:
+    return 2 * image.width, 2 * image.height
+
+
+@operation("src", examples=down_examples, result=scaled_to(_half))
 def pyrDown(
     src: Image,
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it
@@ -68,7 +77,7 @@ def pyrDown(
     return Plan(run)
 
 
-@operation("src", examples=examples)
+@operation("src", examples=examples, result=scaled_to(_double))
 def pyrUp(
     src: Image,
     dst: Any = None,  # noqa: ARG001 - whoever calls kernels fills it

@@ -10,13 +10,15 @@ import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import DEPTHS, like
 from devicecore.cv.torch_support.dtypes import saturated
 from devicecore.cv.torch_support.integer_means import whole_means
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Tensor = torch.Tensor
 
@@ -39,7 +41,13 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
                 yield (image, axis, kind), {"dtype": depth}
 
 
-@operation("src", examples=examples)
+def _row_or_column(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    src, depth = given["src"], given["dtype"]
+    size = (1, src.height) if given["dim"] else (src.width, 1)
+    return (like(src, size=size, dtype=None if depth < 0 else DEPTHS[depth]),)
+
+
+@operation("src", examples=examples, result=_row_or_column)
 def reduce(
     src: Image,
     dim: int,

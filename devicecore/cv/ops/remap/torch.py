@@ -13,6 +13,7 @@ from devicecore.cv.border_index import BORDERS
 from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.torch_support.sampling import LARGEST, PARTS, Sampler, sampler
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         yield (image, *fixed, linear), {"borderMode": border, "borderValue": (9, 80, 200)}
 
 
-@operation("src", "map1", "map2", examples=examples)
+@operation(
+    "src", "map1", "map2", examples=examples, result=scaled_to(lambda _, given: given["map1"].size)
+)
 def remap(
     src: Image,
     map1: Any,

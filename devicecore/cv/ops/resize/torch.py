@@ -15,11 +15,12 @@ from devicecore.cv.operation import operation
 from devicecore.cv.ops.resize import tables as resize_tables
 from devicecore.cv.ops.resize.tables import Axis
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.dtypes import MOVABLE, saturated, unsigned_as_signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.cv.image import Image
 
@@ -49,7 +50,13 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (own[1:, 1:], (3, 2)), {"interpolation": flag}  # with gaps between its rows
 
 
-@operation("src", examples=examples)
+def _size(image: Image, given: Mapping[str, Any]) -> tuple[int, int]:
+    axes = axes_of(image, given["dsize"], given["fx"], given["fy"])
+    assert axes is not None  # there is a plan
+    return axes[0].target, axes[1].target
+
+
+@operation("src", examples=examples, result=scaled_to(_size))
 def resize(
     src: Image,
     dsize: Any,

@@ -10,15 +10,17 @@ import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import number
 from devicecore.cv.torch_support.masks import is_mask
 from devicecore.cv.torch_support.operands import SMALL_INTEGERS
 from devicecore.cv.torch_support.pair_sums import channel_means, mean_and_deviation
 from devicecore.cv.torch_support.sqrt import root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from devicecore.cv.image import Image, Place
+    from devicecore.cv.result_rules import ArrayInfo
     from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
@@ -58,7 +60,24 @@ def planes() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
         yield (chance.integers(0, 2, (13, 19)).astype(dtype),), {}
 
 
-@operation("src", examples=examples)
+def _four_sums(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    src: Image = given["src"]
+    return (((_NUMBERS,), np.dtype("float64" if src.has_float64 else "int64")),)
+
+
+def _four_means(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (((_NUMBERS,), number(given["src"])[1]),)
+
+
+def _means_and_deviations(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (((given["src"].channels, 1), number(given["src"])[1]),) * 2
+
+
+def _count(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (number(given["src"], "int64"),)
+
+
+@operation("src", examples=examples, result=_four_sums)
 def sumElems(src: Image) -> Plan | None:
     """Plan one call of ``cv2.sumElems``."""
     if src.dtype not in SMALL_INTEGERS or src.channels > _NUMBERS:
@@ -70,7 +89,7 @@ def sumElems(src: Image) -> Plan | None:
     return Plan(lambda images: _four(_sums(_whole(images))), finish=_tuple)
 
 
-@operation("src", "mask", examples=masked_examples)
+@operation("src", "mask", examples=masked_examples, result=_four_means)
 def mean(src: Image, mask: Any = None) -> Plan | None:
     """Plan one call of ``cv2.mean``."""
     if not is_mask(mask, src, "int8"):
@@ -90,7 +109,7 @@ def mean(src: Image, mask: Any = None) -> Plan | None:
     return Plan(run, _promise(src), _tuple)
 
 
-@operation("src", "mask", examples=masked_examples)
+@operation("src", "mask", examples=masked_examples, result=_means_and_deviations)
 def meanStdDev(
     src: Image,
     mean: Any = None,
@@ -144,7 +163,7 @@ def _promise(src: Image) -> Exactness:
     return "tolerance" if src.dtype in _FLOATS else "exact"
 
 
-@operation("src", examples=planes)
+@operation("src", examples=planes, result=_count)
 def countNonZero(src: Image) -> Plan | None:
     """Plan one call of ``cv2.countNonZero``."""
     if src.dtype not in _COUNTED or src.channels != 1:

@@ -13,12 +13,14 @@ from devicecore.cv.operation import operation
 from devicecore.cv.ops.histogram.counts import counts
 from devicecore.cv.ops.threshold.otsu_triangle import otsu, otsu_without_float64, triangle
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like, number
 from devicecore.cv.torch_support.dtypes import saturated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
 
     Tensor = torch.Tensor
     Level = float | Tensor
@@ -50,7 +52,11 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (plane.astype(np.uint16), 0, 200.5, cv2.THRESH_OTSU), {}
 
 
-@operation("src", examples=examples)
+def _level_and_image(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return number(given["src"]), like(given["src"])
+
+
+@operation("src", examples=examples, result=_level_and_image)
 def threshold(
     src: Image,
     thresh: float,

@@ -10,14 +10,16 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import like
 from devicecore.cv.torch_support.float_pairs import FloatPair, constant, single
 from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_add, unfused
 from devicecore.cv.torch_support.operands import rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from devicecore.cv.image import Image
+    from devicecore.cv.result_rules import ArrayInfo
     from devicecore.kernels import Exactness
 
     Tensor = torch.Tensor
@@ -55,7 +57,15 @@ def examples() -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield (points, chance.normal(size=(after + 1, before + 1)).astype(dtype)), {}
 
 
-@operation("src", examples=examples)
+def _of_points(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (like(given["src"], channels=len(given["m"]) - 1),)
+
+
+def _of_matrix(given: Mapping[str, Any]) -> tuple[ArrayInfo, ...]:
+    return (like(given["src"], channels=len(given["m"])),)
+
+
+@operation("src", examples=examples, result=_of_points)
 def perspectiveTransform(
     src: Image,
     m: Any,
@@ -84,7 +94,7 @@ def perspectiveTransform(
     return Plan(run)
 
 
-@operation("src", examples=image_examples)
+@operation("src", examples=image_examples, result=_of_matrix)
 def transform(
     src: Image,
     m: Any,

@@ -13,10 +13,11 @@ from devicecore.cv.border_index import BORDERS
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.warp.tables import is_bounded, source_matrix
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.torch_support.sampling import AT_ONCE, LARGEST, sampler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from devicecore.cv.image import Image
     from devicecore.cv.torch_support.sampling import Sampler
@@ -48,7 +49,12 @@ def _examples(matrix: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     yield (image / np.float32(255), matrix, (35, 7)), {"flags": linear}
 
 
-@operation("src", examples=_affine_examples)
+def _size(image: Image, given: Mapping[str, Any]) -> tuple[int, int]:
+    width, height = given["dsize"] or (0, 0)
+    return width or image.width, height or image.height
+
+
+@operation("src", examples=_affine_examples, result=scaled_to(_size))
 def warpAffine(
     src: Image,
     M: Any,
@@ -63,7 +69,7 @@ def warpAffine(
     return _warped(2, src, M, dsize, flags, borderMode, borderValue, hint)
 
 
-@operation("src", examples=_perspective_examples)
+@operation("src", examples=_perspective_examples, result=scaled_to(_size))
 def warpPerspective(
     src: Image,
     M: Any,

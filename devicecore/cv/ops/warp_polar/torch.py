@@ -12,6 +12,7 @@ from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
 from devicecore.cv.ops.warp_polar.tables import ANGLE_BORDER, from_polar, to_polar
 from devicecore.cv.plan import Plan
+from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.padding import padded
 from devicecore.cv.torch_support.sampling import LARGEST, sampler
@@ -50,7 +51,11 @@ def _coordinate(value: Any) -> float:
     return float(value)
 
 
-@operation("src", examples=examples)
+@operation(
+    "src",
+    examples=examples,
+    result=scaled_to(lambda _, given: _size(given["dsize"], given["maxRadius"])),
+)
 def warpPolar(
     src: Image,
     dsize: Any,
