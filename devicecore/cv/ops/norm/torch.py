@@ -21,7 +21,6 @@ from devicecore.cv.torch_support.sqrt import root
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
     Tensor = torch.Tensor
 
 # Below this, sums of whole numbers in float64, such as OpenCV's, are not rounded.
