@@ -10,7 +10,7 @@ from attrs import evolve
 
 from devicecore.cli.model_bench.children import ChildError, call_in_child
 from devicecore.cli.model_bench.report import as_data, print_report
-from devicecore.cli.model_bench.values import Inputs, Result, Task
+from devicecore.cli.model_bench.values import DeviceResult, Inputs, Task
 from devicecore.cli.progress import progress
 from devicecore.cli.temporary import temporary_folder
 from devicecore.cli.usage import UsageError
@@ -154,10 +154,10 @@ def _reference(
 
 def _result(
     device: Device, task: Task, known: Reference, timeout_s: float, show: Callable[[str], None]
-) -> Result:
+) -> DeviceResult:
     from devicecore.cli.model_bench.measure import measure
 
-    result = Result(device.name, device.attributes.description)
+    result = DeviceResult(device.name, device.attributes.description)
     watch = _named(show, result.short)
     try:
         figures = call_in_child(measure, task, known, timeout_s=timeout_s, show=watch)

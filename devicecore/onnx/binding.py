@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from devicecore.onnx.arrays import Described, Kind
     from devicecore.onnx.input_binding import Feed
-    from devicecore.onnx.output_arrays import Result
+    from devicecore.onnx.output_arrays import BoundOutput
     from devicecore.onnx.ports import Port
     from devicecore.onnx.session_stream import SessionStream
     from devicecore.ort import OpenedSession
@@ -83,7 +83,7 @@ def _short(
     opened: OpenedSession,
     native: Any,
     writes: Sequence[Callable[[Any], object]],
-    results: Mapping[str, Result],
+    results: Mapping[str, BoundOutput],
 ) -> Call:
     """Return a call for small arrays, where each step of `_full` would be felt."""
     run, options, error_of = bound_run(opened.session), opened.run_options, opened.run_error
@@ -120,7 +120,7 @@ def _full(
     opened: OpenedSession,
     native: Any,
     feeds: Sequence[Feed],
-    results: Mapping[str, Result],
+    results: Mapping[str, BoundOutput],
     run: Callable[[], None],
     *,
     clears: bool,

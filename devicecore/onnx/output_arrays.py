@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Result:
+class BoundOutput:
     """How one output is had.
 
     Attributes:
@@ -41,7 +41,7 @@ def result(
     kind: Kind,
     memory: str,
     shape: tuple[int, ...] | None,
-) -> Result:
+) -> BoundOutput:
     """Return how the output *port* is had.
 
     Args:
@@ -76,14 +76,14 @@ def _torch_result(
     *,
     memory: str,
     shape: tuple[int, ...] | None,
-) -> Result:
+) -> BoundOutput:
     torch = sys.modules["torch"]
     if shape is None:
         as_tensor = _as_tensor(getattr(torch, element.name))
         return _allocated(native, name, index, memory, as_tensor)
     if memory == HOST and element.in_numpy and is_small(shape, element.name):
         take, from_numpy = _copied(native, name, shape, element.name).take, torch.from_numpy
-        return Result(lambda: from_numpy(take()))
+        return BoundOutput(lambda: from_numpy(take()))
     return _new_tensor(native, name, element, memory, shape)
 
 
@@ -91,13 +91,13 @@ def _as_array(value: Any) -> Any:
     return value.numpy()
 
 
-def _copied(native: Any, name: str, shape: tuple[int, ...], dtype: str) -> Result:
+def _copied(native: Any, name: str, shape: tuple[int, ...], dtype: str) -> BoundOutput:
     buffer = np.empty(shape, dtype)
     native.bind_ortvalue_output(name, value_on(buffer, native_device_of(HOST)))
-    return Result(buffer.copy)
+    return BoundOutput(buffer.copy)
 
 
-def _new_array(native: Any, name: str, shape: tuple[int, ...], dtype: str) -> Result:
+def _new_array(native: Any, name: str, shape: tuple[int, ...], dtype: str) -> BoundOutput:
     made: list[Any] = []
     device = native_device_of(HOST)
 
@@ -106,12 +106,12 @@ def _new_array(native: Any, name: str, shape: tuple[int, ...], dtype: str) -> Re
         native.bind_ortvalue_output(name, value_on(array, device))
         made.append(array)
 
-    return Result(made.pop, make_room)
+    return BoundOutput(made.pop, make_room)
 
 
 def _new_tensor(
     native: Any, name: str, element: ElementType, memory: str, shape: tuple[int, ...]
-) -> Result:
+) -> BoundOutput:
     made: list[Any] = []
     torch = sys.modules["torch"]
     number, device = element.number, native_device_of(memory)
@@ -124,12 +124,12 @@ def _new_tensor(
         native.bind_output(name, device, number, shape, tensor.data_ptr())
         made.append(tensor)
 
-    return Result(made.pop, make_room)
+    return BoundOutput(made.pop, make_room)
 
 
 def _allocated(
     native: Any, name: str, index: int, memory: str, convert: Callable[[Any], Any]
-) -> Result:
+) -> BoundOutput:
     """Let ONNX Runtime allocate it, since only it knows the shape."""
     device = native_device_of(memory)
     native.bind_output(name, device)
@@ -139,7 +139,7 @@ def _allocated(
         native.bind_output(name, device)  # or the next run would write into the same memory
         return convert(value)
 
-    return Result(take)
+    return BoundOutput(take)
 
 
 def _as_tensor(dtype: Any) -> Callable[[Any], Any]:

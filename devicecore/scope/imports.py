@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class _Watch:
+class _ImportFinder:
     """A finder that finds nothing itself, but adds a step to the import of a framework.
 
     It adds it to the one loader object that was found: the module keeps the loader it has anywhere
@@ -52,10 +52,10 @@ def _add_step(loader: Any, name: str) -> None:
         return
 
 
-_watch = _Watch()
+_finder = _ImportFinder()
 
 
 def watch_imports() -> None:
     """Notice from now on when a framework is imported; twice is once."""
-    if _watch not in sys.meta_path:
-        sys.meta_path.insert(0, _watch)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)

@@ -59,7 +59,7 @@ class _Exit:
         block = [self._function, owner, owner.entered_so_far(), None]
         # No method of `block`: its frame, in a traceback, must not hold what the statement holds.
         leave = partial(_leave, block)
-        block[_WATCH] = watch = _Watch(leave, _gone)
+        block[_WATCH] = watch = _StackReference(leave, _gone)
         watch.block = block
         return leave
 
@@ -77,7 +77,7 @@ class _Exit:
         (owner,) = owners.values()
         block = [self._function, owner, owner.entered_so_far(), None]
         leave = partial(_leave_owner, block)
-        block[_WATCH] = watch = _Watch(leave, _gone)
+        block[_WATCH] = watch = _StackReference(leave, _gone)
         watch.block = block
         _watches[id(block)] = watch
         return leave
@@ -85,10 +85,10 @@ class _Exit:
 
 _WATCH = 3
 # An `ExitStack` may end in a cycle of garbage, and such a cycle calls nothing that is part of it.
-_watches: dict[int, _Watch] = {}
+_watches: dict[int, _StackReference] = {}
 
 
-class _Watch(ref):  # type: ignore[type-arg]
+class _StackReference(ref):  # type: ignore[type-arg]
     __slots__ = ("block",)
 
     block: list[Any]
@@ -117,7 +117,7 @@ def _leave_owner(block: list[Any], _: Any, kind: Any, error: Any, traceback: Any
     return result
 
 
-def _gone(watch: _Watch) -> None:
+def _gone(watch: _StackReference) -> None:
     block = getattr(watch, "block", None)
     if block is not None:  # else an interrupt came before there was a block
         _make_up(block)

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TextIO
 
-    from devicecore.cli.model_bench.values import Figures, Given, Reference, Result, Task
+    from devicecore.cli.model_bench.values import DeviceResult, Figures, Given, Reference, Task
 
 _TIMES = ("", "load", "first run", "median", "p99", "runs")
 _ANSWERS = ("", "nodes", "largest error", "of the largest", "agrees", "host", "device")
 _MEBI = 1 << 20
 
 
-def fastest(results: Sequence[Result]) -> Result | None:
+def fastest(results: Sequence[DeviceResult]) -> DeviceResult | None:
     """Return the device with the least median among those whose answer is the CPU's."""
     times = [
         (median(each.figures.run_s), index)
@@ -35,7 +35,9 @@ def percentile_99(times: Sequence[float]) -> float:
     return sorted(times)[math.ceil(0.99 * len(times)) - 1]
 
 
-def print_report(task: Task, known: Reference, results: Sequence[Result], out: TextIO) -> None:
+def print_report(
+    task: Task, known: Reference, results: Sequence[DeviceResult], out: TextIO
+) -> None:
     """Print the inputs, a line for each device, and which one is the fastest."""
     heading(f"{task.model.name}, precision {task.precision}", out)
     print_table([_input(each) for each in known.inputs], out)
@@ -52,7 +54,7 @@ def print_report(task: Task, known: Reference, results: Sequence[Result], out: T
         print("\n".join(wrapped(line, 0)), file=out)
 
 
-def as_data(task: Task, known: Reference, results: Sequence[Result]) -> dict[str, Any]:
+def as_data(task: Task, known: Reference, results: Sequence[DeviceResult]) -> dict[str, Any]:
     """Return all values as plain data; the units are in the names."""
     best = fastest(results)
     return {
@@ -76,7 +78,7 @@ def as_data(task: Task, known: Reference, results: Sequence[Result]) -> dict[str
     }
 
 
-def _result_as_data(result: Result) -> dict[str, Any]:
+def _result_as_data(result: DeviceResult) -> dict[str, Any]:
     return {
         "name": result.device,
         "description": result.description,
@@ -168,7 +170,7 @@ def _notes(known: Reference, ran: Sequence[Figures]) -> list[str]:
     return notes
 
 
-def _conclusion(results: Sequence[Result]) -> str:
+def _conclusion(results: Sequence[DeviceResult]) -> str:
     best = fastest(results)
     if best is None or best.figures is None:
         return "no device gave the CPU's answer"

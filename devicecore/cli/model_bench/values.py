@@ -138,7 +138,7 @@ class Figures:
 
 
 @frozen
-class Result:
+class DeviceResult:
     """One device of the report.
 
     Attributes:
