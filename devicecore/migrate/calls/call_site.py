@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import threading
+from functools import partial
 
 # Kept here, as a plan may name it: this module calls in the name of the program.
 from time import perf_counter
@@ -13,14 +12,12 @@ from attrs import field, frozen
 
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
 from devicecore.first_use import Stopwatch, first_use
-from devicecore.fork import rearm_after_fork
 from devicecore.frameworks import loaded
-from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.arrays import Contents, arrays_in, copied, is_tensor, pixels_among
+from devicecore.migrate.calls.attempt import Attempt
 from devicecore.migrate.calls.guard import brought_home
 from devicecore.migrate.calls.random_state import RandomNumbers
 from devicecore.migrate.calls.strategy import InputsNotMovedError
-from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +29,6 @@ if TYPE_CHECKING:
     from devicecore.migrate.calls.report import Tally
     from devicecore.migrate.calls.strategy import Strategy
     from devicecore.migrate.plan.optimization_plan import Options
-
-# After so many faults one after the other, no more calls are tried.
-_MOST_FAULTS = 3
 
 
 class _Elapsed(NamedTuple):
@@ -79,7 +73,7 @@ class CallSite:
         policy: How closely they are watched.
         tally: Counts them.
         off: Why none of them is to leave the host.
-        state: What they have led to so far.
+        attempt: Whether they are still tried.
     """
 
     device: Device | None
@@ -89,7 +83,18 @@ class CallSite:
     policy: CallPolicy
     tally: Tally
     off: str = ""
-    state: State = field(init=False, factory=lambda: State(), repr=False)  # noqa: PLW0108 - below
+    attempt: Attempt = field(init=False, repr=False)
+
+    @attempt.default
+    def _attempt(self) -> Attempt:
+        policy = self.policy
+        return Attempt(
+            self.tally.path,
+            self.source,
+            is_strict=policy.is_strict,
+            verify=policy.verify,
+            inside_kernels=policy.inside_kernels,
+        )
 
     def call(
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -107,8 +112,7 @@ class CallSite:
             return self._answered(original, args, kwargs, f"fewer than {wanted} pixels")
         device, reason = self.device, self._why_not()
         if device is None or reason:
-            if self.policy.is_strict:
-                raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
+            self.attempt.refuse(reason)
             return self._on_host(original, args, kwargs, reason)
         return self._tried(device, original, args, kwargs)
 
@@ -136,7 +140,7 @@ class CallSite:
             spent = _Elapsed(*watch.read())
         else:
             spent = _Elapsed(*watch.read())
-            self.state.succeeded()
+            self.attempt.succeeded()
             if before is None:
                 moved = self._moved(device, args, kwargs, result)
                 self.tally.migrated(spent.device, moved, first_use=spent.once)
@@ -147,22 +151,20 @@ class CallSite:
         # Outside of the handler: what the original raises has nothing of this as its context.
         if before is not None:
             before.put_back()
-            self.state.verify_next()
+            self.attempt.verify_next()
         try:
             return self._instead(error, spent, original, args, kwargs)
         finally:
             error = None  # its traceback has this frame
 
     def _why_not(self) -> str:
-        if self.off or self.state.off:
-            return self.off or self.state.off
+        if self.off or self.attempt.off:
+            return self.off or self.attempt.off
         return "" if self.device is None else self.policy.guard.reason(self.device)
 
     def _is_verified(self) -> bool:
         """Return whether the original computes this call too; nobody's own function runs twice."""
-        if not self.policy.verify or self.strategy.runs_original:
-            return False
-        return self.state.is_due(self.policy.verify)
+        return not self.strategy.runs_original and self.attempt.is_due()
 
     def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         draws = getattr(self.strategy, "draws_numbers", False)
@@ -202,11 +204,8 @@ class CallSite:
             # Of calls that nobody can compute, the original's own words come first.
             self._answered(original, args, kwargs, reason, spent)
             raise error
-        result = self._on_host(original, args, kwargs, reason, spent)
-        if not is_refused:
-            # Only now: no device is to blame for a call that the original refuses too.
-            self.state.failed(reason)
-        return result
+        answer = partial(self._on_host, original, args, kwargs, reason, spent)
+        return self.attempt.instead(reason, answer, is_fault=not is_refused)
 
     def _on_host(
         self,
@@ -216,12 +215,8 @@ class CallSite:
         reason: str,
         spent: _Elapsed = _NOTHING,
     ) -> Any:
-        self._record(reason)
+        self.attempt.record(reason)
         return self._answered(original, args, kwargs, reason, spent)
-
-    def _record(self, reason: str) -> None:
-        with self.policy.inside_kernels():  # logging may call what the plan names
-            default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
 
     def _answered(
         self,
@@ -261,15 +256,14 @@ class CallSite:
                 is_same = self.policy.within_tolerance(self.options.accept, found, expected)
         finally:
             if not is_same:  # also where the original has an error, and the device had none
-                self.state.switch_off(reason)
+                self.attempt.switch_off(reason)
                 self.tally.fell_back(host, reason, device=spent.device, first_use=spent.once)
         if is_same:
             moved = self._moved(self.device, args, kwargs, found)
             self.tally.migrated(spent.device, moved, host=host, first_use=spent.once)
             return expected
-        self._record(reason)
-        if self.policy.is_strict:
-            raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
+        self.attempt.record(reason)
+        self.attempt.refuse(reason)
         return expected
 
     def _moved(
@@ -302,50 +296,6 @@ class _Before:
         self.contents.put_back()
         if self.numbers is not None:
             self.numbers.put_back()
-
-
-class State:
-    """What the calls of a site have led to so far."""
-
-    def __init__(self) -> None:
-        self.off: str = ""
-        self._lock = threading.Lock()
-        self._faults = 0
-        self._since_verified = 0
-        rearm_after_fork(self)
-
-    def after_fork(self) -> None:
-        """Make a lock that no thread of the parent holds."""
-        self._lock = threading.Lock()
-
-    def failed(self, reason: str) -> None:
-        """Count a fault, and try no more after several."""
-        with self._lock:
-            self._faults += 1
-            if self._faults >= _MOST_FAULTS and not self.off:
-                self.off = f"switched off after {self._faults} faults, the last one: {reason}"
-
-    def succeeded(self) -> None:
-        """Begin to count faults anew."""
-        self._faults = 0
-
-    def switch_off(self, reason: str) -> None:
-        """Try no more."""
-        self.off = reason
-
-    def is_due(self, verify: int) -> bool:
-        """Return whether the next call is the one of *verify* that is verified."""
-        with self._lock:
-            self._since_verified += 1
-            is_due = self._since_verified >= verify
-            if is_due:
-                self._since_verified = 0
-            return is_due
-
-    def verify_next(self) -> None:
-        """Verify the next call in the place of one that nothing was computed for."""
-        with self._lock:
-            self._since_verified = sys.maxsize
 
 
 def _is_fault(error: Exception, device: Device) -> bool:

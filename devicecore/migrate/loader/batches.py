@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from devicecore.cv.device_types import lacks, missing_types
 from devicecore.errors import OutOfMemoryError, RefusedCallError
 from devicecore.first_use import Stopwatch
-from devicecore.ledger import default_ledger
+from devicecore.migrate.calls.attempt import Attempt
 from devicecore.migrate.calls.call_site import free_caches
 from devicecore.migrate.calls.compare import within_tolerance
 from devicecore.migrate.calls.report import Tally
@@ -19,7 +20,6 @@ from devicecore.migrate.loader.sample_recorder import loosest
 from devicecore.migrate.recording import execution
 from devicecore.migrate.recording.missing_types import why_lacking
 from devicecore.migrate.recording.nodes import on_host, sources
-from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from devicecore.kernels import Exactness
     from devicecore.migrate.plan.optimization_plan import OptimizationPlan
     from devicecore.migrate.recording.nodes import Node
-
-# After so many faults one after the other, no more batches are tried.
-_MOST_FAULTS = 3
 
 
 class Batches:
@@ -52,11 +49,8 @@ class Batches:
         self.tally: Tally = Tally("DeviceLoader", device.label)
         self._device = device
         self._is_strict = is_strict
-        self._verify = verify
+        self._attempt = Attempt("DeviceLoader", device.name, is_strict=is_strict, verify=verify)
         self._accept: Exactness = loosest(plan).accept
-        self._count = 0
-        self._off = ""
-        self._faults = 0
         self._stays = ""  # why its tensors are on the host for good
         self._host_s = 0.0  # of verifying a batch
 
@@ -79,27 +73,25 @@ class Batches:
             seconds = max(0.0, seconds - self._host_s)
             self.tally.migrated(seconds, moved, host=self._host_s, first_use=once)
             return found
-        if self._is_strict:
-            raise RefusedCallError("DeviceLoader", self._device.name, {"the migrator": reason})
+        self._attempt.refuse(reason)
         reason = self.tally.bounded(reason)
-        default_ledger().record("DeviceLoader", self._device.name, host_cpu().name, reason)
+        self._attempt.record(reason)
         seconds, once = watch.read()
         seconds = max(0.0, seconds - self._host_s)
         start = time.perf_counter()
-        found = self._on_host(frames, together=together)
+        original = partial(self._on_host, frames, together=together)
+        found = self._attempt.instead(reason, original, is_fault=is_fault)
         spent = self._host_s + time.perf_counter() - start
         if self._stays:
             reason = self.tally.bounded(f"{self._stays}; {reason}")
         self.tally.fell_back(spent, reason, device=seconds, first_use=once)
-        if is_fault:  # only now: no device is to blame for what the originals refuse too
-            self._failed(reason)
         return found
 
     def _tried(
         self, frames: Sequence[Sequence[Node]], *, together: bool
     ) -> tuple[list[torch.Tensor] | None, str, bool]:
         """Return what the device computes; else None, why it does not, and if that is a fault."""
-        reason = self._off or self._device.gone
+        reason = self._attempt.off or self._device.gone
         if reason:
             return None, reason, False
         try:
@@ -114,18 +106,10 @@ class Batches:
                 free_caches(error)
             is_fault = not isinstance(error, RefusedCallError)
             return None, f"{type(error).__name__}: {error}", is_fault
-        self._faults = 0
-        self._count += 1
-        is_due = self._verify and self._count % self._verify == 0
-        if is_due and not self._is_right(frames, found, together=together):
-            return None, self._off, False
+        self._attempt.succeeded()
+        if self._attempt.is_due() and not self._is_right(frames, found, together=together):
+            return None, self._attempt.off, False
         return found, "", False
-
-    def _failed(self, reason: str) -> None:
-        """Count a fault, and try no more batches after several in a row."""
-        self._faults += 1
-        if self._faults >= _MOST_FAULTS:
-            self._off = f"switched off after {self._faults} faults, the last one: {reason}"
 
     def _is_right(
         self, frames: Sequence[Sequence[Node]], found: list[torch.Tensor], *, together: bool
@@ -138,7 +122,8 @@ class Batches:
             for ours, theirs in zip(found, expected, strict=True)
         ):
             return True
-        self._off = f"a batch was not {self._accept}, so the device is not used any more"
+        reason = f"a batch was not {self._accept}, so the device is not used any more"
+        self._attempt.switch_off(reason)
         return False
 
     def _on_host(self, frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
@@ -161,7 +146,7 @@ class Batches:
             why = f"{type(error).__name__}: {error}"
             self._stays = f"{self._device.name} takes no tensors, so they stay on the host: {why}"
             reason = self.tally.bounded(self._stays)
-            default_ledger().record("DeviceLoader", self._device.name, host_cpu().name, reason)
+            self._attempt.record(reason)
             return found
 
 

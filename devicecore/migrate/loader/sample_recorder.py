@@ -12,15 +12,16 @@ import time
 import weakref
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
 from devicecore import config
-from devicecore.errors import DeviceError, PlanError, RefusedCallError
+from devicecore.errors import DeviceError, PlanError
 from devicecore.kernels.exactness import PROMISES
-from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.arrays import pixels_among
+from devicecore.migrate.calls.attempt import Attempt
 from devicecore.migrate.calls.call_site import CallSite
 from devicecore.migrate.calls.report import Tally, merged
 from devicecore.migrate.calls.strategy import MoveInputStrategy
@@ -67,8 +68,6 @@ _IN_OBJECTS = (
     "its arrays are in objects ({}), and only those in lists, tuples and dicts are recorded"
 )
 _IN_A_THREAD = "another thread than the one that loads the sample has called it"
-# After so many samples, one after the other, that could not be recorded no more are.
-_MOST_REFUSED = 3
 
 
 def loosest(plan: OptimizationPlan) -> Options:
@@ -118,7 +117,8 @@ class SampleCallSite(CallSite):
         reason = self.tally.bounded(reason)
         self.tally.fell_back(seconds, reason)
         if is_large:
-            self._say(reason)
+            self.attempt.refuse(reason)
+            self.attempt.record(reason)
         return found
 
     def _outside(
@@ -130,11 +130,6 @@ class SampleCallSite(CallSite):
         if _is_open(self.policy):
             self.tally.fell_back(time.perf_counter() - start, _IN_A_THREAD)
         return found
-
-    def _say(self, reason: str) -> None:
-        if self.policy.is_strict:
-            raise RefusedCallError(self.tally.path, self.source, {"the migrator": reason})
-        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
 
 
 class SampleRecorder(PipelineMigrator):
@@ -161,8 +156,8 @@ class SampleRecorder(PipelineMigrator):
         self._workers = WorkerTallies(loader, self._counted_here)
         self._keep = keep
         self._options = loosest(plan)
-        self._refused = 0
-        self._reason = ""  # of the last refusal
+        self._attempt = Attempt(SAMPLES, host_cpu().label)
+        self._reason = ""  # of the last sample that could not be recorded
         self._seconds: float | None = None  # that the last sample took, while it is not counted
         self._last: Recording | None = None
         self._kept: list[weakref.ref[Buffer]] = []
@@ -238,7 +233,7 @@ class SampleRecorder(PipelineMigrator):
             raise
 
     def _loaded(self, load: Callable[[Any], Any], index: Any, *, repeats: bool, count: int) -> Any:
-        if self._refused >= _MOST_REFUSED:
+        if self._attempt.off:
             start = time.perf_counter()
             found = load(index)
             spent = time.perf_counter() - start
@@ -263,7 +258,7 @@ class SampleRecorder(PipelineMigrator):
                 raise
             reason = described(error)
         else:
-            self._refused = 0
+            self._attempt.succeeded()
             is_end = not repeats and found is index  # of a stream
             self._seconds = None if is_end else time.perf_counter() - start
             return found
@@ -274,17 +269,16 @@ class SampleRecorder(PipelineMigrator):
         saved.put_back()
         before = AGAIN.set(deque(recording.drawn))
         try:
-            found = load(index)  # outside of all samples, so by the originals
+            found = self._attempt.instead(reason, partial(load, index))  # outside of all samples
         finally:
             AGAIN.reset(before)
         self._samples.fell_back(time.perf_counter() - start, reason)
-        self._refused += 1
-        self._reason = reason
-        if self._refused < _MOST_REFUSED:
-            _warn("loaded anew without that", reason)
-        else:
-            _warn("no more are", reason)
+        self._warn_anew(reason)
         return found
+
+    def _warn_anew(self, reason: str) -> None:
+        self._reason = reason
+        _warn("no more are" if self._attempt.off else "loaded anew without that", reason)
 
     def find_kept(self, load: Callable[[Any], Any], sample: Any, *, is_recorded: bool) -> None:
         """Give a dataset ordinary arrays in the place of those that it keeps from the last sample.
@@ -308,10 +302,10 @@ class SampleRecorder(PipelineMigrator):
         kept = [memory for each in before if (memory := each()) is not None]
         if kept and (kept := _still(kept)):
             OPEN.add("arrays that a sample has kept")
-            if self._refused < _MOST_REFUSED:
+            if not self._attempt.off:
                 self._reason = "its arrays are kept where they are not found"
+                self._attempt.switch_off(self._reason)
                 _warn("no more are", self._reason)
-            self._refused = _MOST_REFUSED
             _put_on_host(kept)
 
     def _count(self, reason: str) -> None:

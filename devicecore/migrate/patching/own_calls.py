@@ -32,6 +32,7 @@ _CALL_FOR_PROGRAMS: Final = frozenset(
         "migrate/recording/lazy_array",
         "migrate/recording/opencv_random",
         "migrate/loader/sample_recorder",
+        "migrate/calls/attempt",
         "migrate/calls/call_site",
         "migrate/strategies/module_strategy",
         "migrate/calls/strategy",

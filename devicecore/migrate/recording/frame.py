@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import OutOfMemoryError, RefusedCallError
+from devicecore.errors import OutOfMemoryError
 from devicecore.first_use import first_use
-from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.call_site import free_caches
 from devicecore.migrate.recording.nodes import on_host
 from devicecore.migrate.recording.recording import Recording
 from devicecore.migrate.recording.snapshots import copied, pinned
-from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,30 +47,31 @@ class RecordedFrame:
         self._counted_s = 0.0
         self._site = site
         self._device = device
-        self._verify = bool(site.policy.verify) and site.state.is_due(site.policy.verify)
+        self._verify = site.attempt.is_due()
 
     def _fetch(self, node: Node) -> Array:
         """Return values as an array of numpy; what the device cannot, the originals compute."""
-        found, reason = self._tried(node)
+        found, reason, is_fault = self._tried(node)
         if found is not None:
             return found
         site = self._site
-        default_ledger().record(site.tally.path, site.source, host_cpu().name, reason)
+        site.attempt.record(reason)
         before = self._host_s
-        answer: Array = self._by_originals(node)
+        original = partial(self._by_originals, node)
+        answer: Array = site.attempt.instead(reason, original, is_fault=is_fault)
         spent = self._host_s - before
         self._host_s = before  # it is counted here
         self._counted_s += spent
         site.tally.fell_back(spent, reason)
         return answer
 
-    def _tried(self, node: Node) -> tuple[Array | None, str]:
-        """Return what the device computes; else None, and why it does not."""
+    def _tried(self, node: Node) -> tuple[Array | None, str, bool]:
+        """Return what the device computes; else None, why it does not, and if that is a fault."""
         site = self._site
         try:
             reason = self._why_lacking(node)
             if reason:
-                return None, reason
+                return None, reason, False
             found = self._computed(node)
         except Exception as error:  # of a framework: whatever it is, the originals can
             self.is_right = False
@@ -79,20 +79,17 @@ class RecordedFrame:
                 free_caches(error)
             if site.policy.is_strict:
                 raise
-            reason = site.tally.bounded(f"{type(error).__name__}: {error}")
-            site.state.failed(reason)
-            return None, reason
+            return None, site.tally.bounded(f"{type(error).__name__}: {error}"), True
         if not self._verify:
-            return found, ""
+            return found, "", False
         expected: Array = self._by_originals(node)
         if site.policy.within_tolerance(site.options.accept, found, expected):
-            return expected, ""
+            return expected, "", False
         self.is_right = False
         reason = f"its result was not {site.options.accept}, so it is not used any more"
-        site.state.switch_off(reason)
-        if site.policy.is_strict:
-            raise RefusedCallError(site.tally.path, site.source, {"the migrator": reason})
-        return None, reason
+        site.attempt.switch_off(reason)
+        site.attempt.refuse(reason)
+        return None, reason, False
 
     def count(self, watch: Stopwatch) -> None:
         """Count the frame: what the originals took in it is the host's time."""
@@ -115,10 +112,8 @@ class RecordedFrame:
 
         with self._site.policy.inside_kernels():
             reason = why_lacking(self._device, [node])
-        if reason and self._site.policy.is_strict:
-            raise RefusedCallError(
-                self._site.tally.path, self._site.source, {"the migrator": reason}
-            )
+        if reason:
+            self._site.attempt.refuse(reason)
         return reason
 
     def _computed(self, node: Node) -> Array:

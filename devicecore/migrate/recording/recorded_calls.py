@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from devicecore.first_use import Stopwatch
-from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.arrays import pixels_among
 from devicecore.migrate.calls.call_site import CallSite, import_torch
 from devicecore.migrate.recording.checkpoint import Checkpoint
@@ -19,7 +18,6 @@ from devicecore.migrate.recording.frame import RecordedFrame
 from devicecore.migrate.recording.materialize import kept_of, returned
 from devicecore.migrate.recording.opencv_random import AGAIN
 from devicecore.migrate.recording.operators import on_arrays
-from devicecore.runtime import host_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +73,7 @@ class FrameSite(CallSite):
         else:
             self._check(frame.recording)
             if frame.is_right:
-                self.state.succeeded()
+                self.attempt.succeeded()
             frame.count(watch)
             return result
         finally:
@@ -106,12 +104,10 @@ class FrameSite(CallSite):
         """Run the frame on the host, as if it had not run before."""
         reason = self.tally.bounded(reason)
         saved.put_back()
-        default_ledger().record(self.tally.path, self.source, host_cpu().name, reason)
+        self.attempt.record(reason)
+        answer = partial(self._answered, original, args, kwargs, reason)
         with self.policy.inside_kernels():
-            result = self._answered(original, args, kwargs, reason)
-        # Only now: where the original fails too, the error is the program's own.
-        self.state.failed(reason)
-        return result
+            return self.attempt.instead(reason, answer)
 
     def _check(self, recording: Recording) -> None:
         """See that nobody outside of the frame has arrays that are not numpy's."""
@@ -120,7 +116,7 @@ class FrameSite(CallSite):
             memory.on_host()
         if kept:
             OPEN.add("arrays that a frame has kept")
-            self.state.switch_off("the frame keeps arrays that it does not return")
+            self.attempt.switch_off("the frame keeps arrays that it does not return")
 
 
 @frozen(eq=False)
