@@ -6,7 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from devicecore.errors import OutOfMemoryError
+from devicecore.errors import OutOfMemoryError, RefusedCallError
 from devicecore.first_use import first_use
 from devicecore.migrate.calls.call_site import free_caches
 from devicecore.migrate.recording.nodes import on_host
@@ -79,7 +79,8 @@ class RecordedFrame:
                 free_caches(error)
             if site.policy.is_strict:
                 raise
-            return None, site.tally.bounded(f"{type(error).__name__}: {error}"), True
+            reason = site.tally.bounded(f"{type(error).__name__}: {error}")
+            return None, reason, not isinstance(error, RefusedCallError)
         if not self._verify:
             return found, "", False
         expected: Array = self._by_originals(node)
