@@ -20,7 +20,7 @@ FRAMEWORKS_PIP := $(FRAMEWORKS)/bin/python -m pip --quiet --disable-pip-version-
 TEST_EXTRAS := cli,demo,openvino,torch
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test lint types layers docs bench test-gpu test-frameworks test-opencv4 nightly check build clean
+.PHONY: help demo setup test test-all lint types layers docs bench test-gpu test-frameworks test-opencv4 nightly check build clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -51,9 +51,13 @@ demo: $(VENV)/.stamp-demo ## Read a page on the best device (DEMO_ARGS="--image 
 
 setup: $(VENV)/.stamp-test ## Install everything that the other targets need
 
-test: setup ## Run the tests and every example in the docs, about half an hour (PYTEST_ARGS="-k names")
-	@echo "Running every test: about half an hour with two processes on two cores; PYTEST_ARGS=\"-k names\" runs some."
-	$(BIN)/pytest $(PYTEST_ARGS)
+test: setup ## Run every test function, some cases of each, and the examples in the docs (PYTEST_ARGS="-k names")
+	@echo "Running some cases of every test: about 8 minutes on two cores; make test-all runs all of them."
+	$(BIN)/pytest --short --numprocesses=auto --maxprocesses=8 $(PYTEST_ARGS)
+
+test-all: setup ## Run all cases of all tests, about half an hour on two cores
+	@echo "Running every test: about half an hour on two cores; make test runs some cases of each."
+	$(BIN)/pytest --numprocesses=auto --maxprocesses=8 $(PYTEST_ARGS)
 
 lint: setup ## Format, lint, spelling, length of files, changelog fragments
 	$(BIN)/ruff format --check
@@ -107,7 +111,7 @@ build/opencv4/.stamp: Makefile
 test-opencv4: setup build/opencv4/.stamp ## Run the tests of devicecore.cv beside OpenCV 4.13
 	PYTHONPATH=build/opencv4 $(BIN)/pytest tests/cv --ignore tests/cv/test_promises.py --ignore-glob '*/test_triton*' $(PYTEST_ARGS)
 
-check: lint types layers test docs ## Everything that CI runs, but for test-frameworks
+check: lint types layers test-all docs ## Everything that CI runs, but for test-frameworks
 
 build: setup ## Build the wheel and look into it
 	rm -rf dist

@@ -13,6 +13,8 @@ from sybil.parsers.rest import DocTestParser
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytest_plugins = ["tests.short_run"]
+
 
 def _as_main_program(names: dict[str, Any]) -> None:
     names["__name__"] = "__main__"
