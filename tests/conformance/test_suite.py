@@ -115,6 +115,7 @@ def run_apart(
     return json.loads(file.read_text(encoding="utf-8"))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("default:on .* these now pass:UserWarning")
 @pytest.mark.parametrize(
     "engine", ["cpu", "cpu_ep", pytest.param("openvino", marks=pytest.mark.slow)]

@@ -43,6 +43,7 @@ def test_gaussian(
         assert compare("GaussianBlur", picture, (0, 0), sigma, **named) == expected
 
 
+@pytest.mark.long
 def test_gaussian_of_a_photo() -> None:
     for size, sigma in (((3, 3), 0), ((5, 5), 0), ((7, 7), 1.7), ((31, 31), 0), ((0, 0), 4.4)):
         assert compare("GaussianBlur", photo(), size, sigma) == "exact"

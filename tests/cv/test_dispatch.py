@@ -41,6 +41,7 @@ def ledger() -> Iterator[Any]:
     default_ledger().clear()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", sorted(catalog.TORCH))
 def test_parameters_are_opencvs(name: str) -> None:
     operation = catalog.find(name, "torch")
@@ -54,6 +55,7 @@ def test_parameters_are_opencvs(name: str) -> None:
     assert operation.name == name
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", sorted(catalog.TORCH))
 def test_every_kernel_passes_its_self_test(name: str) -> None:
     operation = catalog.find(name, "torch")

@@ -82,6 +82,7 @@ def test_float_kernels(
     assert compare("filter2D", picture, depth, kernel, delta=delta) == "exact"
 
 
+@pytest.mark.long
 @in_floats
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 def test_float_kernels_on_a_photo(dtype: str) -> None:
@@ -170,6 +171,7 @@ def test_symmetrical_kernels_for_numbers(
     assert asked == "host"
 
 
+@pytest.mark.long
 @in_floats
 def test_bells_on_a_photo() -> None:
     for size, sigma in ((3, 0.8), (5, 1.1), (7, 2.3), (13, 3.0)):

@@ -56,6 +56,7 @@ def test_a_triangle_of_photos() -> None:
             assert compare("threshold", picture, 0, 255, cv2.THRESH_TRIANGLE) == "exact"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @given(sizes, sizes, st.integers(0, 9))
 def test_otsus_thresholds(dtype: str, height: int, width: int, seed: int) -> None:

@@ -88,6 +88,7 @@ def test_preprocess() -> None:
     assert len(interpreted(PREPROCESS)) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_functions(group: int) -> None:
     names = sorted(catalog.TRITON)[group::GROUPS]

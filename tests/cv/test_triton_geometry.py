@@ -205,11 +205,13 @@ for channels, width in ((1, 128), (3, 128), (3, 125), (4, 130)):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [COLOURS, PLACES, PAIRS, SIZES, WARPS, BATCHES])
 def test_against_opencv(code: str) -> None:
     assert interpreted(START + code)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_warps_inside_of_the_image(channels: int) -> None:
     assert interpreted(START + f"channels = {channels}" + INSIDE) == [str(channels)]

@@ -81,6 +81,7 @@ for size in (3, 5):
     assert len(interpreted(COMMON + MEDIANS + code)) == 2
 
 
+@pytest.mark.long
 def test_boxes() -> None:
     code = """
 for image in images(4):
@@ -94,6 +95,7 @@ check("blur", np.full((12, 60), 255, np.uint8), (9, 16))
     assert "boxFilter" in found
 
 
+@pytest.mark.long
 def test_filters() -> None:
     code = """
 sharper = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
@@ -114,6 +116,7 @@ for image in images(2):
         assert found.count(name) >= 2, name
 
 
+@pytest.mark.long
 def test_gaussian_blurs() -> None:
     code = """
 from devicecore.cv.ops.gaussian_blur import triton as gaussian_blur_triton
@@ -130,6 +133,7 @@ check("GaussianBlur", chance.integers(0, 256, (20, 40, 3), np.uint8), (0, 0), 2.
     assert len(interpreted(COMMON + code)) >= 10
 
 
+@pytest.mark.long
 def test_pyramids() -> None:
     code = """
 from devicecore.cv.ops.pyramid import triton as pyramid_triton

@@ -144,6 +144,7 @@ PROGRAMS = [
 
 
 # An interrupt into a generator that is being closed is for nobody; and a coroutine is not awaited.
+@pytest.mark.long
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:coroutine:RuntimeWarning"
 )

@@ -94,6 +94,7 @@ def _ran(image: Any, steps: Any) -> list[Any]:
     return seen
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(image=IMAGES, steps=st.lists(STEPS, min_size=1, max_size=6), plan=PLANS)
 def test_any_calls_under_any_plan(image: Any, steps: Any, plan: Any) -> None:
@@ -105,6 +106,7 @@ def test_any_calls_under_any_plan(image: Any, steps: Any, plan: Any) -> None:
     assert not [each for each in reasons if "not exact" in each or "faults" in each]
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(image=IMAGES, steps=st.lists(STEPS, min_size=1, max_size=6))
 def test_any_calls_of_a_recorded_frame(image: Any, steps: Any) -> None:
@@ -117,6 +119,7 @@ def test_any_calls_of_a_recorded_frame(image: Any, steps: Any) -> None:
     assert not [each for each in reasons if "not exact" in each or "faults" in each]
 
 
+@pytest.mark.long
 def test_many_calls_leave_nothing_behind() -> None:
     image, several = np.zeros((3, 3, 3), np.uint8), np.zeros((1, 2, 2, 2), np.uint8)
 

@@ -87,6 +87,7 @@ def most_bytes(calls: int) -> int:
     return max(12 * calls, 1 << 19)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "calls"),
     [

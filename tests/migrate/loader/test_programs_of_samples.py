@@ -97,6 +97,7 @@ class Samples(torch.utils.data.Dataset):  # type: ignore[name-defined,misc] # it
         return prepared(self.images[index], *self.how)
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(
     steps=st.lists(st.sampled_from(sorted(IMAGES)), max_size=4),

@@ -114,6 +114,7 @@ def decorated() -> None:
 PROGRAMS = [with_injector, with_migrator, decorated]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
 def test_a_block_leaves_nothing(program: Callable[[], None]) -> None:
     program()
@@ -127,6 +128,7 @@ def test_a_block_leaves_nothing(program: Callable[[], None]) -> None:
     assert places() == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["injector", "migrator"])
 def test_what_is_interrupted_can_be_put_back(kind: str) -> None:
     """Without a block: applied is undone or complete, and restoring again completes it."""

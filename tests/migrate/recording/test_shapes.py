@@ -205,6 +205,7 @@ def _calls(image: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @settings(max_examples=600, deadline=None)
 @given(
     data=st.data(), image=IMAGES, name=st.sampled_from(sorted(_calls(np.zeros((2, 2, 3), "uint8"))))

@@ -108,6 +108,7 @@ def assert_same(found: Any, expected: Any) -> None:
 NAMES = sorted({**strategies_of("torchvision"), **strategies_of("torchaudio")})
 
 
+@pytest.mark.every_case
 @pytest.mark.filterwarnings("ignore")  # theirs, of empty filters and of names of theirs
 @pytest.mark.parametrize("method", NAMES)
 def test_every_class(method: str) -> None:
