@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from devicecore.cli.streams import say
 from devicecore.errors import PlanError
 from devicecore.migrate import PipelineMigrator
-from devicecore.migrate.plan.main_program import announcing, names_in_main
+from devicecore.migrate.plan.main_program import announce_definitions, find_names
 
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
@@ -39,7 +39,7 @@ class Lookout(PipelineMigrator):
 
     def recompile(self, code: CodeType, source: bytes | str) -> CodeType:
         """Return *code* so that it tells."""
-        return announcing(code, source, names_in_main(self.plan), self._look)
+        return announce_definitions(code, source, find_names(self.plan), self._look)
 
     def say_what_is_left(self) -> None:
         """Say what is wrong when the program has ended, or which keys of the plan came to nothing.

@@ -14,7 +14,7 @@ from devicecore.fork import rearm_after_fork
 from devicecore.migrate.calls.call_site import CallPolicy, CallSite
 from devicecore.migrate.calls.compare import within_tolerance
 from devicecore.migrate.calls.guard import Guard
-from devicecore.migrate.calls.report import MigrationReport, Tally, merged
+from devicecore.migrate.calls.report import MigrationReport, Tally, merge_rows
 from devicecore.migrate.calls.strategy import MoveInputStrategy
 from devicecore.migrate.calls.worker_tallies import WorkerTallies
 from devicecore.migrate.patching.blocks import UsedInBlocks, during_calls
@@ -22,18 +22,18 @@ from devicecore.migrate.patching.import_hooks import EVERY, Watch
 from devicecore.migrate.patching.injector import PatchInjector
 from devicecore.migrate.patching.kernel_context import InsideKernels
 from devicecore.migrate.patching.program_line import warn
-from devicecore.migrate.patching.referrers import imported, namespace_of
+from devicecore.migrate.patching.referrers import find_imported, namespace_of
 from devicecore.migrate.patching.torchvision_dispatch import TorchvisionDispatch
 from devicecore.migrate.patching.tracker import UNSET, SparseContextTracker
-from devicecore.migrate.patching.ufuncs import as_its_kind
+from devicecore.migrate.patching.ufuncs import keep_ufunc_facts
 from devicecore.migrate.patching.wrapper import UniversalWrapper
 from devicecore.migrate.plan.keys import ANY_NUMBER, Keys
 from devicecore.migrate.plan.optimization_plan import OptimizationPlan
 from devicecore.migrate.plan.symbols import has_class_of
-from devicecore.migrate.plan.targets import PatchTarget, at_home, function_of, resolve
-from devicecore.migrate.plan.unmatched_keys import doubts, unmatched
+from devicecore.migrate.plan.targets import PatchTarget, find_definition, get_function, resolve
+from devicecore.migrate.plan.unmatched_keys import find_doubts, find_unmatched
 from devicecore.migrate.recording import consumers
-from devicecore.migrate.recording.current import by_host
+from devicecore.migrate.recording.current import call_on_host
 from devicecore.migrate.strategies import default_strategies
 from devicecore.resolution import resolve as resolve_device
 
@@ -172,7 +172,9 @@ class PipelineMigrator(UsedInBlocks):
         """Warn of keys that nothing can be for, once for all processes of the program."""
         if not self._workers.is_to_warn():
             return
-        for each, text in doubts(missing, self.registry, is_told_of_main=self._is_told_of_main):
+        for each, text in find_doubts(
+            missing, self.registry, is_told_of_main=self._is_told_of_main
+        ):
             self._warn(each, f"{self.plan.source}: {text}")
 
     def _warn(self, _: PlanEntry, text: str, /) -> None:
@@ -199,7 +201,7 @@ class PipelineMigrator(UsedInBlocks):
     def report(self) -> MigrationReport:
         """Return what became of the calls so far, those of workers among them."""
         own = [site.tally.row() for site in list(self._sites.values()) if site is not None]
-        rows = merged([*own, *self._workers.received()[1]])
+        rows = merge_rows([*own, *self._workers.received()[1]])
         held = self._injector.held_elsewhere() if len(self._users) else {}
         texts = [f"{name}: {text}" for name, texts in held.items() for text in texts]
         return MigrationReport(rows, texts, self._unmatched())
@@ -224,13 +226,13 @@ class PipelineMigrator(UsedInBlocks):
         told = self._workers.received()[0]
         keys = {key for _, key in list(self._sites)}
         keys |= {entry.key for entry in self.plan.entries if str(entry.key) in told}
-        return unmatched(self.plan, keys, self._found, self.registry) if self._found else []
+        return find_unmatched(self.plan, keys, self._found, self.registry) if self._found else []
 
     def _has_recorded_frames(self) -> bool:
         return any(entry.options.residency == "scoped" for entry in self.plan.entries)
 
     def _off_plan(self, _: Segments, /) -> Handler:
-        return by_host
+        return call_on_host
 
     def _patch_all(self) -> None:
         # What was there when it was last active may have been imported anew since.
@@ -256,12 +258,14 @@ class PipelineMigrator(UsedInBlocks):
             self._add_patch(new, wanted.target, is_frame=is_frame)
         if self._records or any(self._strategy(each.target) is None for each in found.targets):
             # A frame's line is for what runs inside; and what is recorded may come to all of them.
-            for target in map(at_home, self._known_targets(self.registry.packages_in_frames)):
+            for target in map(
+                find_definition, self._known_targets(self.registry.packages_in_frames)
+            ):
                 self._add_patch(new, target, is_frame=self._strategy(target) is None)
         self._injector.add_all(new.values())
         self._patched |= new.keys()
         if self._records:
-            for holder, name, handler in consumers.found(self._patched):
+            for holder, name, handler in consumers.find_consumers(self._patched):
                 self._consumers.add(holder, name, self._wrapper.of_consumer(handler))
         self._watch(found)
         self._forget_decisions()
@@ -270,7 +274,7 @@ class PipelineMigrator(UsedInBlocks):
 
     def _import_strategies(self, _module: object = None) -> None:
         """Import what computes functions, while nobody waits for us: others may import the same."""
-        for package in imported(self.registry.packages):
+        for package in find_imported(self.registry.packages):
             self.registry.names([package])
 
     def _add_patch(
@@ -282,13 +286,13 @@ class PipelineMigrator(UsedInBlocks):
         if target.module.partition(".")[0] == "cv2":
             from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
         make = self._wrapper.of_frame(frame) if is_frame else self._wrapper.of_leaf(frame)
-        function = function_of(target)
-        make = self._dispatched.found_by_itself(function, as_its_kind(function, frame, make))
+        function = get_function(target)
+        make = self._dispatched.found_by_itself(function, keep_ufunc_facts(function, frame, make))
         new[frame] = (*target.holder(), make)
 
     def _known_targets(self, packages: frozenset[str]) -> Iterator[PatchTarget]:
         """Yield the functions in imported modules of some packages that have a strategy."""
-        for name in self.registry.names(imported(packages)):
+        for name in self.registry.names(find_imported(packages)):
             parts = name.split(".")
             lengths = range(len(parts) - 1, 0, -1)
             modules = (".".join(parts[:length]) for length in lengths)
@@ -348,9 +352,9 @@ class PipelineMigrator(UsedInBlocks):
         """Return what computes a function, also if it has another name where it is at home."""
         found = self.registry.find(target.module, target.qualname)
         if found is None:
-            function = function_of(target)
+            function = get_function(target)
             known = self._known_targets(self.registry.packages)
-            aliases = (each for each in known if function_of(each) is function)
+            aliases = (each for each in known if get_function(each) is function)
             others = (self.registry.find(each.module, each.qualname) for each in aliases)
             # Other classes may inherit a method that means something only for some.
             found = next((each for each in others if getattr(each, "is_of_heirs", True)), None)

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from devicecore.errors import RefusedCallError
 from devicecore.migrate import default_strategies
-from devicecore.migrate.calls.arrays import arrays_in, is_tensor, to_host
+from devicecore.migrate.calls.arrays import find_arrays, is_tensor, move_to_host
 from devicecore.migrate.plan.optimization_plan import Options
 from devicecore.runtime import host_cpu
 
@@ -98,7 +98,7 @@ def assert_near(
         return
     if is_tensor(expected):
         assert found.device == expected.device
-        found, expected = to_host(found).numpy(), to_host(expected).numpy()
+        found, expected = move_to_host(found).numpy(), move_to_host(expected).numpy()
     one, other = np.asarray(found), np.asarray(expected)
     assert (one.dtype, one.shape) == (other.dtype, other.shape)
     if is_exact or one.dtype.kind not in "fc":
@@ -111,7 +111,7 @@ def assert_near(
 
 def kept(*values: Any) -> Callable[[], None]:
     """Return what fails if any of the arrays among some values has changed since."""
-    arrays = list(arrays_in(values))
+    arrays = list(find_arrays(values))
     before = [_bytes(each) for each in arrays]
 
     def check() -> None:
@@ -121,4 +121,4 @@ def kept(*values: Any) -> Callable[[], None]:
 
 
 def _bytes(array: Any) -> bytes:
-    return np.asarray(to_host(array)).tobytes()
+    return np.asarray(move_to_host(array)).tobytes()

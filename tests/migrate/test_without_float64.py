@@ -16,7 +16,7 @@ from devicecore.errors import RefusedCallError  # noqa: E402
 from devicecore.ledger import default_ledger  # noqa: E402
 from devicecore.migrate import DeviceLoader, PipelineMigrator  # noqa: E402
 from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
-from devicecore.migrate.recording.execution import computed_together, one  # noqa: E402
+from devicecore.migrate.recording.execution import compute_frames, compute_node  # noqa: E402
 from devicecore.migrate.strategies.catalog import COMPUTED  # noqa: E402
 from tests.cv.device_limits import MPS, XPU, Limits, Refusing  # noqa: E402
 from tests.cv.differential import IS_OLD  # noqa: E402 - it imports cv2
@@ -227,9 +227,9 @@ class Pictures(torch.utils.data.Dataset):  # type: ignore[name-defined,misc] # i
 def test_batches(kind: str, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
     def limited(*args: Any, **how: Any) -> Any:
         with Refusing(limits):
-            return computed_together(*args, **how)
+            return compute_frames(*args, **how)
 
-    monkeypatch.setattr("devicecore.migrate.recording.execution.computed_together", limited)
+    monkeypatch.setattr("devicecore.migrate.recording.execution.compute_frames", limited)
     resolved = Resolved(limits)
     monkeypatch.setattr("devicecore.migrate.loader.device_loader.resolve", resolved)
     with Refusing(limits):
@@ -253,10 +253,10 @@ def test_batches(kind: str, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> 
 def test_frames(kind: str, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
     def limited(*args: Any, **how: Any) -> Any:
         with Refusing(limits):
-            return one(*args, **how)
+            return compute_node(*args, **how)
 
     resolved = Resolved(limits)
-    monkeypatch.setattr("devicecore.migrate.recording.execution.one", limited)
+    monkeypatch.setattr("devicecore.migrate.recording.execution.compute_node", limited)
     monkeypatch.setattr("devicecore.migrate.migrator.resolve_device", resolved)
     with Refusing(limits):
         missing_types(resolved.device)

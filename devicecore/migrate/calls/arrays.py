@@ -25,7 +25,7 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, class_in("torch", "Tensor"))
 
 
-def arrays_in(value: Any) -> Iterator[Any]:
+def find_arrays(value: Any) -> Iterator[Any]:
     """Yield the arrays and tensors that a value is or that lists, tuples and dicts in it have."""
     yield from _arrays_in(value, set())
 
@@ -49,36 +49,36 @@ def _members(value: Any) -> Iterator[Any]:
     return tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
 
 
-def copied(value: Any) -> Any:
-    """Return a value with copies in the place of all arrays that `arrays_in` finds in it."""
-    return replaced(value, _copy)
+def copy_arrays(value: Any) -> Any:
+    """Return a value with copies in the place of all arrays that `find_arrays` finds in it."""
+    return replace_arrays(value, _copy)
 
 
-def to_host(value: Any) -> Any:
+def move_to_host(value: Any) -> Any:
     """Return a value with its tensors on the host."""
-    return replaced(value, lambda array: array.detach().cpu() if is_tensor(array) else array)
+    return replace_arrays(value, lambda array: array.detach().cpu() if is_tensor(array) else array)
 
 
 def _copy(array: Any) -> Any:
     return array.detach().clone() if is_tensor(array) else array.copy(order="K")
 
 
-def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
+def replace_arrays(value: Any, replace: Callable[[Any], Any]) -> Any:
     """Return a value with something else in the place of each array; containers are new ones."""
     if is_array(value) or is_tensor(value):
         return replace(value)
     if type(value) is dict:
-        return {key: replaced(each, replace) for key, each in value.items()}
+        return {key: replace_arrays(each, replace) for key, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(replaced(each, replace) for each in value))
+        return type(value)(*(replace_arrays(each, replace) for each in value))
     if type(value) in _CONTAINERS:
-        return type(value)(replaced(each, replace) for each in value)
+        return type(value)(replace_arrays(each, replace) for each in value)
     return value
 
 
-def pixels_among(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+def count_pixels(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
     """Return the pixels of the first image among arguments; 0 if there is none."""
-    for array in arrays_in([*args, *kwargs.values()]):
+    for array in find_arrays([*args, *kwargs.values()]):
         if array.ndim > 1:
             # A tensor has its channels first.
             height, width = array.shape[-2:] if is_tensor(array) else array.shape[:2]
@@ -95,7 +95,9 @@ class Contents:
     """
 
     def __init__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        self._kept = [(array, copied(array)) for array in arrays_in([*args, *kwargs.values()])]
+        self._kept = [
+            (array, copy_arrays(array)) for array in find_arrays([*args, *kwargs.values()])
+        ]
 
     def put_back(self) -> None:
         """Undo what was written into the arrays since."""

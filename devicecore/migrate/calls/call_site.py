@@ -13,9 +13,15 @@ from attrs import field, frozen
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
 from devicecore.first_use import Stopwatch, first_use
 from devicecore.frameworks import loaded
-from devicecore.migrate.calls.arrays import Contents, arrays_in, copied, is_tensor, pixels_among
+from devicecore.migrate.calls.arrays import (
+    Contents,
+    copy_arrays,
+    count_pixels,
+    find_arrays,
+    is_tensor,
+)
 from devicecore.migrate.calls.attempt import Attempt
-from devicecore.migrate.calls.guard import brought_home
+from devicecore.migrate.calls.guard import bring_home
 from devicecore.migrate.calls.random_state import RandomNumbers
 from devicecore.migrate.calls.strategy import InputsNotMovedError
 
@@ -107,7 +113,7 @@ class CallSite:
         """
         # A program's own function may have images inside that nobody knows of here.
         wanted = 0 if self.strategy.runs_original else self.options.min_pixels
-        if wanted and pixels_among(args, kwargs) < wanted:
+        if wanted and count_pixels(args, kwargs) < wanted:
             # That is what the plan wants, so no ledger and no strictness forbids it.
             return self._answered(original, args, kwargs, f"fewer than {wanted} pixels")
         device, reason = self.device, self._why_not()
@@ -145,7 +151,7 @@ class CallSite:
                 moved = self._moved(device, args, kwargs, result)
                 self.tally.migrated(spent.device, moved, first_use=spent.once)
                 return result
-            found = copied(result)  # the original may write into the same array
+            found = copy_arrays(result)  # the original may write into the same array
             before.put_back()
             return self._verified(spent, found, original, args, kwargs)
         # Outside of the handler: what the original raises has nothing of this as its context.
@@ -182,7 +188,7 @@ class CallSite:
         import_torch(device)
         with self.policy.inside_kernels():
             result = self.strategy.compute(device, self.options, original, args, kwargs)
-            return brought_home(result, args, kwargs)
+            return bring_home(result, args, kwargs)
 
     def _instead(
         self,
@@ -275,7 +281,7 @@ class CallSite:
         given = [*args, *(value for name, value in kwargs.items() if name != "dst")]
         return sum(
             array.nbytes
-            for array in (*arrays_in(given), *arrays_in(result))
+            for array in (*find_arrays(given), *find_arrays(result))
             if (
                 str(array.device) != device.torch_device
                 if is_tensor(array)

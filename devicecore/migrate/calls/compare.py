@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from devicecore.migrate.calls.arrays import to_host
+from devicecore.migrate.calls.arrays import move_to_host
 
 if TYPE_CHECKING:
     from devicecore.kernels import Exactness
@@ -29,7 +29,7 @@ def within_tolerance(promise: Exactness, found: Any, expected: Any) -> bool:
             and len(found) == len(expected)
             and all(within_tolerance(promise, *pair) for pair in zip(found, expected, strict=True))
         )
-    found, expected = to_host(found), to_host(expected)
+    found, expected = move_to_host(found), move_to_host(expected)
     one: Any = np.asarray(found)
     other: Any = np.asarray(expected)
     if other.dtype.kind == "c" and one.dtype == other.dtype:

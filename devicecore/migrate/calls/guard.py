@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.fork import rearm_after_fork
 from devicecore.frameworks import loaded
-from devicecore.migrate.calls.arrays import arrays_in, is_tensor
+from devicecore.migrate.calls.arrays import find_arrays, is_tensor
 from devicecore.runtime import host_cpu
 from devicecore.transfer import tensors_to_device
 
@@ -50,7 +50,7 @@ class Guard:
         return ""
 
 
-def brought_home(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def bring_home(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return a call's result: in a loader's worker with its tensors on the host.
 
     A worker ends before the process that it sends them to has read its card's memory. Where the
@@ -64,9 +64,9 @@ def brought_home(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     Raises:
         DeviceError: A tensor cannot go to the host.
     """
-    if not is_in_worker() or not any(map(_is_away, arrays_in(result))):
+    if not is_in_worker() or not any(map(_is_away, find_arrays(result))):
         return result
-    if any(map(_is_away, arrays_in([*args, *kwargs.values()]))):
+    if any(map(_is_away, find_arrays([*args, *kwargs.values()]))):
         return result
     return tensors_to_device(result, host_cpu())
 

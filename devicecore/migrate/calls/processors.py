@@ -111,7 +111,7 @@ class SwapArgs:
         return tuple(swapped), kwargs
 
 
-def processed(
+def process(
     processors: Sequence[InputProcessor],
     named: Mapping[str, InputProcessor],
     args: tuple[Any, ...],

@@ -31,7 +31,7 @@ class RandomNumbers:
         random.setstate(self._python)
 
 
-def drawn_on_host(torch_device: str | None) -> AbstractContextManager[object]:
+def draw_on_host(torch_device: str | None) -> AbstractContextManager[object]:
     """Return what lets torch draw the numbers of new tensors by its generator on the host.
 
     The tensors are on the device then, as others that are made there. Numbers that are drawn into

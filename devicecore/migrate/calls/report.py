@@ -202,7 +202,7 @@ class CallStats:
         return self.calls - self.migrated
 
 
-def merged(rows: Iterable[CallStats]) -> list[CallStats]:
+def merge_rows(rows: Iterable[CallStats]) -> list[CallStats]:
     """Return one row for each path that was called, and device, those that took longest first."""
     tallies: dict[tuple[str, str], Tally] = {}
     for row in rows:

@@ -12,9 +12,9 @@ from devicecore.errors import NotLiveError, RefusedCallError, TransferError, Unk
 from devicecore.frameworks import loaded
 from devicecore.kernels import Kernel
 from devicecore.kernels.exactness import PROMISES, Exactness, is_within
-from devicecore.migrate.calls.arrays import arrays_in, is_tensor
-from devicecore.migrate.calls.processors import ToNumpy, processed
-from devicecore.migrate.calls.random_state import drawn_on_host
+from devicecore.migrate.calls.arrays import find_arrays, is_tensor
+from devicecore.migrate.calls.processors import ToNumpy, process
+from devicecore.migrate.calls.random_state import draw_on_host
 from devicecore.scope import device_scope
 from devicecore.transfer import tensors_to_device
 
@@ -126,7 +126,7 @@ class MigrationStrategy:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], device: Device
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments as they are prepared for *device*; the given ones stay."""
-        return processed(self.input_processors, self.named_processors, args, kwargs, device)
+        return process(self.input_processors, self.named_processors, args, kwargs, device)
 
     def process_output(self, result: Any) -> Any:
         """Return what the caller gets for a result of the backend."""
@@ -211,7 +211,7 @@ class MoveInputStrategy:
             raise InputsNotMovedError(op, device.name, {"its arguments": str(error)}) from error
         given |= inside
         moved = _Moved(outside, inside)
-        drawn = drawn_on_host(device.torch_device)  # before new tensors are made elsewhere
+        drawn = draw_on_host(device.torch_device)  # before new tensors are made elsewhere
         with _scope(device), drawn:
             result = original(
                 *(given[place] for place in range(len(args))),
@@ -219,14 +219,14 @@ class MoveInputStrategy:
             )
         moved.write_back()
         homes = homes or _homes_of_new_ones()
-        if len(homes) == 1 and any(map(is_tensor, arrays_in(result))):
+        if len(homes) == 1 and any(map(is_tensor, find_arrays(result))):
             return tensors_to_device(result, homes.pop())
         return result
 
 
 def _homes(values: Any) -> set[str]:
     """Return torch's names of the devices that the tensors among values are on."""
-    return {str(each.device) for each in arrays_in(values) if is_tensor(each)}
+    return {str(each.device) for each in find_arrays(values) if is_tensor(each)}
 
 
 def _homes_of_new_ones() -> set[str]:
@@ -243,7 +243,7 @@ class _Moved:
     """Tensors that were moved to a device, and what they were moved from."""
 
     def __init__(self, outside: Any, inside: Any) -> None:
-        pairs = zip(arrays_in(outside), arrays_in(inside), strict=True)
+        pairs = zip(find_arrays(outside), find_arrays(inside), strict=True)
         self._pairs = [
             (old, new, new._version)  # noqa: SLF001 - as torch's own autograd counts writes
             for old, new in pairs

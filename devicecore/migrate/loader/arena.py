@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from devicecore.migrate.loader.shm_blocks import ShmBlock
-from devicecore.migrate.recording.nodes import Node, source, sources
+from devicecore.migrate.recording.nodes import Node, find_sources, make_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ class ArenaArray(Node):
 
     def __init__(self, piece: ShmBlock, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
         array = piece.view(start, shape, dtype)
-        super().__init__(source(array).expr, (), array)
+        super().__init__(make_source(array).expr, (), array)
         self.piece: Final = piece
         self._start = start
 
@@ -60,7 +60,7 @@ class Borrowed(Node):
 
     def __init__(self, loan: Loan, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
         array = loan.piece.view(start, shape, dtype)
-        super().__init__(source(array).expr, (), array)
+        super().__init__(make_source(array).expr, (), array)
         self.loan: Final = loan
 
 
@@ -95,7 +95,7 @@ class Arena:
 
     def send(self, nodes: Sequence[Node]) -> None:
         """Say that the other process gets values, and then frees the pieces that are read."""
-        self._sent |= {node.piece for node in sources(nodes) if isinstance(node, ArenaArray)}
+        self._sent |= {node.piece for node in find_sources(nodes) if isinstance(node, ArenaArray)}
 
     def close(self) -> None:
         """Begin another piece for what is kept next; those of which nothing is sent are free."""

@@ -16,10 +16,10 @@ from devicecore.migrate.calls.attempt import Attempt
 from devicecore.migrate.calls.call_site import free_caches
 from devicecore.migrate.calls.compare import within_tolerance
 from devicecore.migrate.calls.report import Tally
-from devicecore.migrate.loader.sample_recorder import loosest
+from devicecore.migrate.loader.sample_recorder import loosest_options
 from devicecore.migrate.recording import execution
-from devicecore.migrate.recording.missing_types import why_lacking
-from devicecore.migrate.recording.nodes import on_host, sources
+from devicecore.migrate.recording.missing_types import find_missing_type
+from devicecore.migrate.recording.nodes import compute_on_host, find_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Batches:
         self._device = device
         self._is_strict = is_strict
         self._attempt = Attempt("DeviceLoader", device.name, is_strict=is_strict, verify=verify)
-        self._accept: Exactness = loosest(plan).accept
+        self._accept: Exactness = loosest_options(plan).accept
         self._stays = ""  # why its tensors are on the host for good
         self._host_s = 0.0  # of verifying a batch
 
@@ -95,7 +95,7 @@ class Batches:
         if reason:
             return None, reason, False
         try:
-            reason = why_lacking(self._device, [node for frame in frames for node in frame])
+            reason = find_missing_type(self._device, [node for frame in frames for node in frame])
             if reason:
                 return None, reason, False
             found = _on_device(self._device, frames, together=together, is_strict=self._is_strict)
@@ -153,18 +153,20 @@ class Batches:
 def _on_device(
     device: Device, frames: Sequence[Sequence[Node]], *, together: bool, is_strict: bool
 ) -> list[torch.Tensor]:
-    groups = execution.computed_together(device, frames, is_strict=is_strict)
+    groups = execution.compute_frames(device, frames, is_strict=is_strict)
     if not together:
-        return [found for (found,) in execution.in_rows(len(frames), groups)]
+        return [found for (found,) in execution.regroup_rows(len(frames), groups)]
     if len(groups) == 1:
         return [column.contiguous() for column in groups[0][1]]  # as stacked samples are
-    rows = execution.in_rows(len(frames), groups)
+    rows = execution.regroup_rows(len(frames), groups)
     return [torch.stack(column) for column in zip(*rows, strict=True)]
 
 
 def _by_originals(frames: Sequence[Sequence[Node]], *, together: bool) -> list[torch.Tensor]:
     # Copies: what is only a part of a worker's memory is there until that is used again.
-    rows = [[torch.from_numpy(np.array(on_host(node))) for node in frame] for frame in frames]
+    rows = [
+        [torch.from_numpy(np.array(compute_on_host(node))) for node in frame] for frame in frames
+    ]
     if not together:
         return [found for (found,) in rows]
     return [torch.stack(column) for column in zip(*rows, strict=True)]
@@ -172,5 +174,5 @@ def _by_originals(frames: Sequence[Sequence[Node]], *, together: bool) -> list[t
 
 def _given(frames: Sequence[Sequence[Node]]) -> int:
     """Return the bytes of the arrays that values are computed from."""
-    used = (node.host for frame in frames for node in sources(frame))
+    used = (node.host for frame in frames for node in find_sources(frame))
     return sum(host.nbytes for host in used if host is not None)

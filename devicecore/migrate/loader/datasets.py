@@ -24,10 +24,10 @@ from devicecore.migrate.loader.placeholders import (
     ArrayPlaceholder,
     BatchPlaceholder,
     Samples,
-    packed,
+    put_placeholders,
 )
 from devicecore.migrate.loader.sample_recorder import SampleRecorder
-from devicecore.migrate.recording.nodes import source
+from devicecore.migrate.recording.nodes import make_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -133,7 +133,7 @@ class SampleLoading:
         lifter = self.lifter
         nodes: list[Node] = []
         with self._undone_by_errors():
-            sample = packed(lifter.sample(load, index, **how), nodes)
+            sample = put_placeholders(lifter.sample(load, index, **how), nodes)
             lifter.find_kept(load, sample, is_recorded=bool(nodes))
         if self._arena is not None:
             self._arena.send(nodes)
@@ -188,7 +188,7 @@ def _collated(kind: type, samples: Sequence[Any], **how: Any) -> Any:
 
 def _node(sample: Any) -> Node:
     if type(sample) is not ArrayPlaceholder:
-        return source(torch.as_tensor(sample).detach().numpy())  # its errors are torch's
+        return make_source(torch.as_tensor(sample).detach().numpy())  # its errors are torch's
     if sample.runs_backwards:
         torch.as_tensor(_BACKWARDS)  # torch's own error
     return sample.node
@@ -232,7 +232,7 @@ class RecordedBatches(RecordedDataset):
         return list(self._loading.sample(load, indices, repeats=True, count=count))
 
 
-def recorded(dataset: Any, loading: SampleLoading) -> Dataset[Any]:
+def record_dataset(dataset: Any, loading: SampleLoading) -> Dataset[Any]:
     """Return a dataset whose samples are recorded.
 
     Args:

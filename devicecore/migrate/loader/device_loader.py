@@ -14,14 +14,14 @@ from torch.utils.data import DataLoader
 from devicecore.errors import PlanError
 from devicecore.migrate.loader.arena import Borrowed
 from devicecore.migrate.loader.batches import Batches
-from devicecore.migrate.loader.datasets import SampleLoading, WorkerInit, recorded
+from devicecore.migrate.loader.datasets import SampleLoading, WorkerInit, record_dataset
 from devicecore.migrate.loader.loader_report import LoaderTallies
-from devicecore.migrate.loader.placeholders import Samples, walked
+from devicecore.migrate.loader.placeholders import Samples, replace_placeholders
 from devicecore.migrate.loader.shared_arrays import SharedArrays
 from devicecore.migrate.loader.shm_blocks import SHM_BLOCKS, Loan
 from devicecore.migrate.plan.optimization_plan import OptimizationPlan
-from devicecore.migrate.recording.nodes import sources
-from devicecore.migrate.recording.snapshots import copied, pinned, referred
+from devicecore.migrate.recording.nodes import find_sources
+from devicecore.migrate.recording.snapshots import copy_array, pin_array, share_array
 from devicecore.resolution import resolve
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class DeviceLoader:
         self._is_strict = strict
         self._collate_fn = collate_fn
         self._batches = Batches(self.device, self.plan, is_strict=strict, verify=verify)
-        keep = referred if immutable else pinned if self._is_cuda else copied
+        keep = share_array if immutable else pin_array if self._is_cuda else copy_array
         held = SharedArrays(dataset, is_immutable=immutable)
         self._loading = SampleLoading(
             self.plan, registry, collate_fn, held=held, keep=keep, is_strict=strict
@@ -117,7 +117,7 @@ class DeviceLoader:
         weakref.finalize(self, _forget, self._loading.owner, self._card).atexit = False
         options["worker_init_fn"] = WorkerInit(self._loading, options.get("worker_init_fn"))
         self._loader: DataLoader[Any] = DataLoader(
-            recorded(dataset, self._loading), collate_fn=self._loading.collate, **options
+            record_dataset(dataset, self._loading), collate_fn=self._loading.collate, **options
         )
 
     def __len__(self) -> int:
@@ -221,7 +221,7 @@ class DeviceLoader:
         """Return a batch with tensors in it, and the shared memory that is read for them."""
         is_collated = not isinstance(batch, Samples)
         leaves: list[Any] = []
-        walked(batch if is_collated else batch.samples, leaves.append)
+        replace_placeholders(batch if is_collated else batch.samples, leaves.append)
         if is_collated:
             frames = list(zip(*(leaf.nodes for leaf in leaves), strict=True))
         else:
@@ -229,9 +229,9 @@ class DeviceLoader:
         loans = self._loans(frames)
         found = iter(self._batches.computed(frames, together=is_collated) if frames else ())
         if is_collated:
-            return walked(batch, lambda leaf: _typed(next(found), leaf.dtype)), loans
+            return replace_placeholders(batch, lambda leaf: _typed(next(found), leaf.dtype)), loans
         assert self._collate_fn is not None
-        samples = walked(batch.samples, lambda _: next(found))
+        samples = replace_placeholders(batch.samples, lambda _: next(found))
         try:
             return self._collate_fn(samples), loans
         except Exception as error:  # of the program's, which may raise anything
@@ -242,7 +242,7 @@ class DeviceLoader:
         """Return the shared memory that values are in; a card may copy from it by itself."""
         if not self._loader.num_workers:
             return set()
-        nodes = (node for frame in frames for node in sources(frame))
+        nodes = (node for frame in frames for node in find_sources(frame))
         loans = {node.loan for node in nodes if isinstance(node, Borrowed)}
         for loan in loans if self._is_cuda else ():
             if not loan.piece.is_locked:

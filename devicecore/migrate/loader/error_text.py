@@ -14,7 +14,7 @@ _OWN = str(Path(__file__).parents[2])
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an error with the last line of the program's own that led to it."""
     known = [(code, line) for code, line in _lines(error.__traceback__) if not _is_own(code)]
     programs = [each for each in known if not each[0].co_filename.startswith(_LIBRARIES)]

@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.errors import RefusedCallError
-from devicecore.migrate.calls.report import MigrationReport, Tally, merged
+from devicecore.migrate.calls.report import MigrationReport, Tally, merge_rows
 from devicecore.migrate.calls.worker_tallies import WorkerTallies
-from devicecore.migrate.loader.error_text import described
+from devicecore.migrate.loader.error_text import describe_error
 from devicecore.migrate.loader.sample_recorder import COLLATION, SAMPLES
 from devicecore.runtime import host_cpu
 
@@ -71,7 +71,7 @@ class LoaderTallies:
         """Count samples that the program's own function cannot put together."""
         name = getattr(function, "__qualname__", type(function).__qualname__)
         module = getattr(function, "__module__", "")
-        self._failed(COLLATION, f"{module}:{name} raised {described(error)}")
+        self._failed(COLLATION, f"{module}:{name} raised {describe_error(error)}")
 
     def worker_failed(self, error: Exception, workers: Iterable[Any]) -> None:
         """Count a worker that has died, if an error of torch's loader says so.
@@ -103,7 +103,7 @@ class LoaderTallies:
         own = [tally.row() for tally in self._tallies.values()]
         told = self._workers.received()[1]
         if told:  # only then, as the order may be another one
-            own = merged([*own, *told])
+            own = merge_rows([*own, *told])
         first = [row for path in _ORDER for row in own if row.path == path]
         return [*first, *(row for row in own if row.path not in _ORDER)]
 

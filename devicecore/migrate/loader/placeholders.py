@@ -58,7 +58,7 @@ class Samples:
     samples: list[Any]
 
 
-def packed(sample: Any, nodes: list[Node]) -> Any:
+def put_placeholders(sample: Any, nodes: list[Node]) -> Any:
     """Return a sample with an `ArrayPlaceholder` in the place of each array that was only recorded.
 
     Args:
@@ -76,7 +76,7 @@ def _packed(nodes: list[Node], value: Any) -> Any:
     return ArrayPlaceholder(nodes[-1], array.is_view and min(array.strides) < 0)
 
 
-def classes_in(sample: Any) -> list[str]:
+def name_classes(sample: Any) -> list[str]:
     """Return the names of the classes of objects in a sample, of which nobody knows the members."""
     classes = {type(each) for each in _leaves(sample)}
     found = (each for each in classes if each.__module__.partition(".")[0] not in _KNOWN)
@@ -96,7 +96,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield from _leaves(each)
 
 
-def walked(batch: Any, replace: Callable[[Any], Any]) -> Any:
+def replace_placeholders(batch: Any, replace: Callable[[Any], Any]) -> Any:
     """Return a batch with its placeholders replaced.
 
     Args:

@@ -20,22 +20,22 @@ from attrs import frozen
 from devicecore import config
 from devicecore.errors import DeviceError, PlanError
 from devicecore.kernels.exactness import PROMISES
-from devicecore.migrate.calls.arrays import pixels_among
+from devicecore.migrate.calls.arrays import count_pixels
 from devicecore.migrate.calls.attempt import Attempt
 from devicecore.migrate.calls.call_site import CallSite
-from devicecore.migrate.calls.report import Tally, merged
+from devicecore.migrate.calls.report import Tally, merge_rows
 from devicecore.migrate.calls.strategy import MoveInputStrategy
 from devicecore.migrate.calls.worker_tallies import WorkerTallies
-from devicecore.migrate.loader.error_text import described
-from devicecore.migrate.loader.placeholders import classes_in
+from devicecore.migrate.loader.error_text import describe_error
+from devicecore.migrate.loader.placeholders import name_classes
 from devicecore.migrate.migrator import PipelineMigrator
 from devicecore.migrate.plan.optimization_plan import Options
 from devicecore.migrate.plan.targets import resolve
-from devicecore.migrate.plan.unmatched_keys import unmatched
+from devicecore.migrate.plan.unmatched_keys import find_unmatched
 from devicecore.migrate.recording.checkpoint import Checkpoint
-from devicecore.migrate.recording.current import OPEN, RECORDING, by_host, current
-from devicecore.migrate.recording.materialize import returned
-from devicecore.migrate.recording.nodes import on_host
+from devicecore.migrate.recording.current import OPEN, RECORDING, call_on_host, current_recording
+from devicecore.migrate.recording.materialize import materialize
+from devicecore.migrate.recording.nodes import compute_on_host
 from devicecore.migrate.recording.opencv_random import AGAIN
 from devicecore.migrate.recording.recorded_calls import REFUSALS
 from devicecore.migrate.recording.recording import Recording
@@ -70,7 +70,7 @@ _IN_OBJECTS = (
 _IN_A_THREAD = "another thread than the one that loads the sample has called it"
 
 
-def loosest(plan: OptimizationPlan) -> Options:
+def loosest_options(plan: OptimizationPlan) -> Options:
     """Return the options of the key of a plan that accepts the loosest promise."""
     return max(
         (entry.options for entry in plan.entries if not entry.is_original),
@@ -95,11 +95,11 @@ class SampleCallSite(CallSite):
         """Return what stands for the result of the original, or the result."""
         if self.strategy.runs_original:
             return original(*args, **kwargs)
-        recording = current()
+        recording = current_recording()
         if recording is None or recording.owner is not self.policy:
             return self._outside(original, args, kwargs)
         wanted = self.options.min_pixels
-        is_large = not wanted or pixels_among(args, kwargs) >= wanted
+        is_large = not wanted or count_pixels(args, kwargs) >= wanted
         if self.primitive is not None and is_large:
             start = time.perf_counter()
             result = recording.record(self.primitive, args, kwargs, self.options)
@@ -107,7 +107,7 @@ class SampleCallSite(CallSite):
                 self.tally.migrated(0.0, 0, host=time.perf_counter() - start)
                 return result
         start = time.perf_counter()
-        found = by_host(original, args, kwargs)
+        found = call_on_host(original, args, kwargs)
         # Only now: of calls that nobody can compute, the original has its own words.
         seconds = time.perf_counter() - start
         if is_large:
@@ -126,7 +126,7 @@ class SampleCallSite(CallSite):
     ) -> Any:
         """Let the original answer a call that is in no sample, or in a thread of one."""
         start = time.perf_counter()
-        found = by_host(original, args, kwargs)
+        found = call_on_host(original, args, kwargs)
         if _is_open(self.policy):
             self.tally.fell_back(time.perf_counter() - start, _IN_A_THREAD)
         return found
@@ -155,7 +155,7 @@ class SampleRecorder(PipelineMigrator):
         super().__init__(plan, registry, strict=strict)
         self._workers = WorkerTallies(loader, self._counted_here)
         self._keep = keep
-        self._options = loosest(plan)
+        self._options = loosest_options(plan)
         self._attempt = Attempt(SAMPLES, host_cpu().label)
         self._reason = ""  # of the last sample that could not be recorded
         self._seconds: float | None = None  # that the last sample took, while it is not counted
@@ -196,11 +196,11 @@ class SampleRecorder(PipelineMigrator):
         if found is None:  # only others have recorded
             with suppress(PlanError):  # they have raised it, or know better
                 found = resolve(self.plan, registry=self.registry)
-        return unmatched(self.plan, keys, found, self.registry)
+        return find_unmatched(self.plan, keys, found, self.registry)
 
     def tell_of_error(self) -> None:
         """Tell the process that has the loader what a batch that it does not get has counted."""
-        self._untold = merged([*self._untold, *self.taken()])
+        self._untold = merge_rows([*self._untold, *self.taken()])
         self._workers.told(at_once=True)
 
     def collation_failed(self, collation: str, error: Exception) -> None:
@@ -210,7 +210,7 @@ class SampleRecorder(PipelineMigrator):
             collation: The name of what puts them together.
             error: What it has raised.
         """
-        self._collation.fell_back(0.0, f"{collation} raised {described(error)}")
+        self._collation.fell_back(0.0, f"{collation} raised {describe_error(error)}")
 
     def sample(
         self, load: Callable[[Any], Any], index: Any, *, repeats: bool, count: int = 1
@@ -228,7 +228,9 @@ class SampleRecorder(PipelineMigrator):
             return self._loaded(load, index, repeats=repeats, count=count)
         except Exception as error:  # of the program's dataset, which may raise anything
             is_ours = isinstance(error, DeviceError)  # which takes the host's answer's place
-            reason = described(error) if is_ours else f"the dataset raised {described(error)}"
+            reason = (
+                describe_error(error) if is_ours else f"the dataset raised {describe_error(error)}"
+            )
             self._samples.fell_back(time.perf_counter() - start, reason)
             raise
 
@@ -243,7 +245,7 @@ class SampleRecorder(PipelineMigrator):
         self._seconds = None
         saved = Checkpoint((load, index), {})
         recording = self._last = Recording(
-            on_host, self._keep, options=self._options, owner=self._policy, count=count
+            compute_on_host, self._keep, options=self._options, owner=self._policy, count=count
         )
         token = RECORDING.set(recording)
         start = time.perf_counter()
@@ -256,7 +258,7 @@ class SampleRecorder(PipelineMigrator):
                 raise
             if not is_of_opencv and not isinstance(error, REFUSALS):
                 raise
-            reason = described(error)
+            reason = describe_error(error)
         else:
             self._attempt.succeeded()
             is_end = not repeats and found is index  # of a stream
@@ -292,10 +294,10 @@ class SampleRecorder(PipelineMigrator):
         last, self._last = self._last, None
         reason = ""
         if last is not None and (count := len(last.alive())):
-            returned(None, last, [sample])
+            materialize(None, last, [sample])
             if not is_recorded and len(last.alive()) < count:
-                reason = _IN_OBJECTS.format(", ".join(classes_in(sample)))
-            returned(None, last, [load])
+                reason = _IN_OBJECTS.format(", ".join(name_classes(sample)))
+            materialize(None, last, [load])
             self._kept = list(map(weakref.ref, last.alive()))
         self._count(reason)
         # By now a generator has others in its names; what is still alive is kept for good.
@@ -334,11 +336,11 @@ class SampleRecorder(PipelineMigrator):
         def handler(
             original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         ) -> Any:
-            entry = self._entry_around(frame) if OPEN and current() is None else None
+            entry = self._entry_around(frame) if OPEN and current_recording() is None else None
             if entry is None or not _is_open(self._policy):
-                return by_host(original, args, kwargs)
+                return call_on_host(original, args, kwargs)
             start = time.perf_counter()
-            found = by_host(original, args, kwargs)
+            found = call_on_host(original, args, kwargs)
             tally = self._in_threads.setdefault(frame, Tally("/".join(frame), entry.device))
             tally.fell_back(time.perf_counter() - start, _IN_A_THREAD)
             return found

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from devicecore.migrate.recording.nodes import Node, source
+from devicecore.migrate.recording.nodes import Node, make_source
 from devicecore.migrate.recording.snapshots import is_frozen, readable
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class SharedArrayNode(Node):
         dtype: np.dtype[Any],
     ) -> None:
         array = held.view(index, offset, shape, dtype)
-        super().__init__(source(array).expr, (), array)
+        super().__init__(make_source(array).expr, (), array)
         self._place = (held.name, index, offset, shape, dtype)
 
     def __reduce__(self) -> Any:

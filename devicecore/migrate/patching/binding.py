@@ -141,7 +141,7 @@ def _itself(found: Any) -> Any:
     return found.__func__ if isinstance(found, staticmethod | classmethod) else found
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """Return what *value* is, for a message, without running its code."""
     if value is ABSENT:
         return "nothing"

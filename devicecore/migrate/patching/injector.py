@@ -11,7 +11,7 @@ from devicecore.migrate.patching.blocks import UsedInBlocks
 from devicecore.migrate.patching.import_hooks import Watch
 from devicecore.migrate.patching.patch_stack import PATCH_STACKS
 from devicecore.migrate.patching.program_line import warn
-from devicecore.migrate.patching.referrers import holders_of, namespace_of
+from devicecore.migrate.patching.referrers import describe_holders, namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -169,7 +169,7 @@ class PatchInjector(UsedInBlocks):
         """
         with PATCH_STACKS.lock:
             links = tuple(self._links)
-            found = holders_of([link.original for link in links], PATCH_STACKS.holders())
+            found = describe_holders([link.original for link in links], PATCH_STACKS.holders())
         held: dict[str, list[str]] = {}
         for link, texts in zip(links, found, strict=True):
             owner, _, name = ".".join(link.chain.address).rpartition(".")

@@ -41,10 +41,10 @@ _CALL_FOR_PROGRAMS: Final = frozenset(
     )
 )
 
-__all__ = ["frame_at", "is_of_ours", "may_be_ours"]
+__all__ = ["frame_at", "is_own_call", "may_be_own_call"]
 
 
-def may_be_ours(frame: Segments) -> bool:
+def may_be_own_call(frame: Segments) -> bool:
     """Return whether modules of devicecore may call a function of a module themselves.
 
     Args:
@@ -53,7 +53,7 @@ def may_be_ours(frame: Segments) -> bool:
     return len(frame) == 1 and frame[0].partition(":")[0].partition(".")[0] in _PACKAGES
 
 
-def is_of_ours(caller: FrameType) -> bool:
+def is_own_call(caller: FrameType) -> bool:
     """Return whether code of devicecore makes a call for itself.
 
     Args:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from devicecore.fork import rearm_after_fork
-from devicecore.migrate.patching.binding import ABSENT, PatchPoint, described
+from devicecore.migrate.patching.binding import ABSENT, PatchPoint, describe
 from devicecore.migrate.patching.pickling import ORIGINALS
-from devicecore.migrate.patching.referrers import bindings
+from devicecore.migrate.patching.referrers import find_bindings
 from devicecore.migrate.patching.wraps import wraps
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Wrapper(partial[Any]):
         return self.target(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"<what is below a wrapper of {described(self.original)}>"
+        return f"<what is below a wrapper of {describe(self.original)}>"
 
 
 class PatchStack:
@@ -234,7 +234,7 @@ class PatchStacks:
                 chain.connect()
                 chain.show()
                 texts += [
-                    f"{place} is left as it is: {described(place.now)} is there now"
+                    f"{place} is left as it is: {describe(place.now)} is there now"
                     for place in chain.lost
                 ]
                 chain.lost.clear()
@@ -293,7 +293,7 @@ class PatchStacks:
             values += found
             by_value |= {id(value): chain for value in found}
         known = {place.key for chain in chains for place in chain.places}
-        for module, name, value in bindings(values):
+        for module, name, value in find_bindings(values):
             place = PatchPoint(module, name)
             if place.key not in known and place.now is value:
                 known.add(place.key)

@@ -33,7 +33,7 @@ class Binding(NamedTuple):
     value: Any
 
 
-def imported(names: Iterable[str]) -> frozenset[str]:
+def find_imported(names: Iterable[str]) -> frozenset[str]:
     """Return those of some modules that are imported to their end."""
     return frozenset(name for name in names if _is_imported(sys.modules.get(name)))
 
@@ -60,7 +60,7 @@ def _is_a(value: object, *kinds: type) -> bool:
     return issubclass(type(value), kinds)
 
 
-def bindings(values: Iterable[object]) -> list[Binding]:
+def find_bindings(values: Iterable[object]) -> list[Binding]:
     """Return the names in all loaded modules that are bound to one of *values* itself.
 
     One pass over the dicts of the modules: no attribute is read, nothing is imported. Left out are
@@ -97,12 +97,12 @@ def _modules() -> Iterator[tuple[ModuleType, dict[str, Any]]]:
 # --- what no name of a module leads to ------------------------------------------------------------
 
 
-def holders(original: object, but: Iterable[object] = ()) -> list[str]:
-    """Return short texts on what holds *original*; see `holders_of`."""
-    return holders_of([original], but)[0]
+def find_holders(original: object, but: Iterable[object] = ()) -> list[str]:
+    """Return short texts on what holds *original*; see `describe_holders`."""
+    return describe_holders([original], but)[0]
 
 
-def holders_of(originals: Sequence[Any], but: Iterable[object] = ()) -> list[list[str]]:
+def describe_holders(originals: Sequence[Any], but: Iterable[object] = ()) -> list[list[str]]:
     """Return, for each of *originals*, short texts on what holds it. Changes nothing.
 
     That is what the garbage collector knows of. It does not know of the variables of running

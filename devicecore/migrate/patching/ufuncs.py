@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 _FACTS: Final = ("identity", "nargs", "nin", "nout", "ntypes", "signature", "types")
 
 
-def as_its_kind(function: Any, frame: Segments, make: Callable[..., Any]) -> Callable[..., Any]:
+def keep_ufunc_facts(
+    function: Any, frame: Segments, make: Callable[..., Any]
+) -> Callable[..., Any]:
     """Return what makes a wrapper that programs can use as they use *function*.
 
     Args:

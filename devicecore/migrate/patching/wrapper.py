@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from devicecore.migrate.patching.kernel_context import InsideKernels, is_inside_kernels
-from devicecore.migrate.patching.own_calls import frame_at, is_of_ours, may_be_ours
+from devicecore.migrate.patching.own_calls import frame_at, is_own_call, may_be_own_call
 from devicecore.migrate.patching.tracker import UNSET
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class UniversalWrapper:
         """Return what wraps a function that no patched function runs inside of."""
         at, decided = self._tracker.at, self._decided
         off_plan = self._off_plan and self._off_plan(frame)
-        is_used_here = may_be_ours(frame)
+        is_used_here = may_be_own_call(frame)
 
         def make(below: Wrapper) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ class UniversalWrapper:
                 node = at(frame)
                 site = node.decision
                 if site is not None and not is_inside_kernels():
-                    if is_used_here and is_of_ours(frame_at(1)):
+                    if is_used_here and is_own_call(frame_at(1)):
                         return below.original(*args, **kwargs)  # past the other migrators, too
                     site = decided(node) if site is UNSET else site
                     if site is not None:
@@ -91,7 +91,7 @@ class UniversalWrapper:
         else becomes of their calls.
         """
         inside, decided, tracked = self._tracker.inside, self._decided, self._tracker.tracked
-        is_used_here = may_be_ours(frame)
+        is_used_here = may_be_own_call(frame)
 
         def make(below: Wrapper) -> Any:
             if not _runs_at_once(below.original):
@@ -100,7 +100,7 @@ class UniversalWrapper:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if not below.active or is_inside_kernels():
                     return below.target(*args, **kwargs)
-                if is_used_here and is_of_ours(frame_at(1)):
+                if is_used_here and is_own_call(frame_at(1)):
                     return below.original(*args, **kwargs)  # past the other migrators, too
                 with inside(frame) as node:
                     site = node.decision

@@ -14,7 +14,7 @@ from devicecore.errors import PlanError
 from devicecore.errors.base import listing
 from devicecore.migrate.patching.static_lookup import is_a, names_of, own
 from devicecore.migrate.plan.patchable import OURS
-from devicecore.migrate.plan.symbols import defined
+from devicecore.migrate.plan.symbols import find_definitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,7 +50,7 @@ class BareNames:
         Raises:
             PlanError: There are several.
         """
-        spots = [each for each in defined(name) if is_a(each.value, type)]
+        spots = [each for each in find_definitions(name) if is_a(each.value, type)]
         spots = [each for each in spots if each.package not in OURS]
         programs = [each for each in spots if is_programs(each.module)]
         if programs:

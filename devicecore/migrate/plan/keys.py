@@ -12,7 +12,7 @@ from unicodedata import normalize
 from attrs import frozen
 
 from devicecore.errors import PlanError, shorten
-from devicecore.migrate.plan.package_aliases import package_called
+from devicecore.migrate.plan.package_aliases import find_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,7 +151,7 @@ def _instead_of(segment: str) -> str:
     module = segment.rstrip(".:")
     if module == segment or not all(name.isidentifier() for name in module.split(".")):
         return "a segment is a name, a dotted name, module:qualname, * or **"
-    module = package_called(module) or module
+    module = find_package(module) or module
     return f"{module}.* stands for the functions of a module, {module}.name for one"
 
 

@@ -26,7 +26,7 @@ _PLACE: Final = "\0devicecore: there are now \0"
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def names_in_main(plan: OptimizationPlan) -> frozenset[str]:
+def find_names(plan: OptimizationPlan) -> frozenset[str]:
     """Return the names that a main program could make, and *plan* mean.
 
     A name of something else may be among them.
@@ -43,7 +43,7 @@ def names_in_main(plan: OptimizationPlan) -> frozenset[str]:
     )
 
 
-def announcing(
+def announce_definitions(
     code: CodeType,
     source: bytes | str,
     names: frozenset[str],

@@ -14,20 +14,20 @@ from devicecore.migrate.patching.static_lookup import ABSENT, is_a, names_of, ow
 from devicecore.migrate.plan.bare_names import BareNames
 from devicecore.migrate.plan.keys import ANY, ANY_NUMBER, WILDCARDS, Key
 from devicecore.migrate.plan.patchable import check_is_function, check_replaceable
-from devicecore.migrate.plan.strategy_modules import check_package, functions_of
+from devicecore.migrate.plan.strategy_modules import check_package, find_functions
 from devicecore.migrate.plan.symbols import (
     MAIN,
     NotYetError,
     Symbol,
-    ask_for,
-    called_as,
-    defined,
+    ask_for_module,
+    find_call_method,
+    find_definitions,
     find_home,
-    imported,
+    import_module_of,
     is_lazy,
     is_submodule,
-    longest_loaded,
-    no_such,
+    longest_loaded_name,
+    no_such_name,
     value_at,
 )
 
@@ -199,7 +199,7 @@ class Finder:
             raise NotYetError(module.module, False)
         targets: list[PatchTarget] = []
         missing: list[NotYetError] = []
-        for name in functions_of(module.module, self._registry):
+        for name in find_functions(module.module, self._registry):
             try:
                 targets.append(self._target(self._spot(name)))
             except NotYetError as error:
@@ -224,7 +224,7 @@ class Finder:
         if colon:
             return self._below(self._module(module), qualname.split("."))
         parts = segment.split(".")
-        loaded = longest_loaded(parts[:-1])
+        loaded = longest_loaded_name(parts[:-1])
         if not loaded and parts[0] in names_of(sys.modules.get(MAIN)):
             return self._below(Symbol(MAIN, "", sys.modules[MAIN]), parts)
         if len(parts) == 1:
@@ -247,15 +247,15 @@ class Finder:
         if after is None:
             raise NotYetError(MAIN, True, name, (), why)
         names = {each for base in after.value.__mro__[:-1] for each in vars(base)}
-        raise NotYetError(MAIN, True, name, tuple(names), no_such(after, name).reason)
+        raise NotYetError(MAIN, True, name, tuple(names), no_such_name(after, name).reason)
 
     def _module(self, name: str) -> Symbol:
         """Return the module of that name, imported if that is allowed."""
-        loaded = longest_loaded(name.split("."))
+        loaded = longest_loaded_name(name.split("."))
         if loaded == name:
             return Symbol(name, "", sys.modules[name])
         if name.partition(".")[0] in self._allowed:
-            return Symbol(name, "", imported(name))
+            return Symbol(name, "", import_module_of(name))
         if loaded:
             part = name.removeprefix(f"{loaded}.").partition(".")[0]
             self._below(Symbol(loaded, "", sys.modules[loaded]), [part])  # is there such a one?
@@ -271,7 +271,7 @@ class Finder:
             if not spot.qualname:
                 value = self._of_module(spot, part, value)
             elif value is ABSENT:
-                raise no_such(spot, part)
+                raise no_such_name(spot, part)
             spot = self._at_home(spot, part, value)
         return spot
 
@@ -281,7 +281,7 @@ class Finder:
         if getattr(spec, "_initializing", False):  # what it has now, it may still replace
             raise NotYetError(spot.module, False)
         if value is ABSENT and spot.module.partition(".")[0] in self._allowed:
-            value = ask_for(spot, part)
+            value = ask_for_module(spot, part)
         if value is not ABSENT:
             return value
         if spot.module == MAIN:
@@ -289,9 +289,11 @@ class Finder:
         if is_submodule(spot, part):
             raise NotYetError(spot.module + "." + part, False)
         if not is_lazy(spot.value, part):
-            raise no_such(spot, part)
+            raise no_such_name(spot, part)
         # Such modules hand out what lies in modules below them, and may never keep it.
-        below = [found for found in defined(part) if found.module.startswith(f"{spot.module}.")]
+        below = [
+            found for found in find_definitions(part) if found.module.startswith(f"{spot.module}.")
+        ]
         if len(below) == 1:
             return below[0].value
         raise NotYetError(spot.module, True, part)
@@ -318,7 +320,7 @@ def _method_after(cls: Symbol, segments: list[str]) -> str:
     if following.isidentifier():
         return segments.pop()
     try:
-        return called_as(cls)
+        return find_call_method(cls)
     except PlanError as error:
         raise PlanError("", error.reason, _instead(cls, segments)) from None
 

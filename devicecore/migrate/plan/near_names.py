@@ -8,10 +8,10 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from devicecore.migrate.patching.referrers import imported
+from devicecore.migrate.patching.referrers import find_imported
 from devicecore.migrate.patching.static_lookup import names_of
 from devicecore.migrate.plan.bare_names import is_programs
-from devicecore.migrate.plan.package_aliases import package_called
+from devicecore.migrate.plan.package_aliases import find_package
 from devicecore.migrate.plan.patchable import OURS
 from devicecore.migrate.plan.symbols import MAIN, is_class_of
 
@@ -42,7 +42,7 @@ class NearNames:
     def of_package(self, name: str) -> list[str]:
         """Return the packages that may be meant by *name*, which none is called."""
         packages = self._registry.packages
-        if (known := package_called(name)) or name in packages:
+        if (known := find_package(name)) or name in packages:
             return [known] if known else []
         loaded = {name for name in sys.modules if "." not in name and not name.startswith("_")}
         return _like(name, {each: [each] for each in loaded | packages})
@@ -54,7 +54,7 @@ class NearNames:
 
     def of(self, name: str) -> list[str]:
         """Return what may be meant by a bare name: the program's own, or else what others have."""
-        if known := package_called(name):
+        if known := find_package(name):
             return [known]
         if name in self._functions and name not in self._own:
             return self._functions[name][:_MOST]
@@ -74,7 +74,7 @@ class NearNames:
     def _functions(self) -> dict[str, list[str]]:
         """Functions with a strategy, by their last names."""
         found: defaultdict[str, list[str]] = defaultdict(list)
-        for function in self._registry.names(imported(self._registry.packages)):
+        for function in self._registry.names(find_imported(self._registry.packages)):
             if "._" not in function:
                 found[function.rpartition(".")[2]].append(function)
         return {each: sorted(full, key=len) for each, full in found.items()}

@@ -170,7 +170,7 @@ class OptimizationPlan:
     def __attrs_post_init__(self) -> None:
         tie = first_tie(self.entries)
         if tie is not None:
-            raise tied(*tie, self.source)
+            raise tie_error(*tie, self.source)
 
     @staticmethod
     def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> OptimizationPlan:
@@ -198,7 +198,7 @@ class OptimizationPlan:
         return {"version": VERSION, "paths": paths}
 
 
-def tied(first: PlanEntry, second: PlanEntry, path: Segments, plan: str) -> PlanError:
+def tie_error(first: PlanEntry, second: PlanEntry, path: Segments, plan: str) -> PlanError:
     """Return the error for two entries of which neither wins for the calls of *path*."""
     where = "" if first.line is None else f" on line {first.line}"
     both = f"it and {str(first.key)!r}{where} both match {'/'.join(path)!r}"

@@ -23,7 +23,7 @@ _PACKAGES: Final = {
 }
 
 
-def package_called(name: str) -> str:
+def find_package(name: str) -> str:
     """Return the name by which a package is imported that people call *name*; else nothing.
 
     Examples:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from devicecore.errors import PlanError
 from devicecore.errors.base import listing
-from devicecore.migrate.plan.package_aliases import package_called
+from devicecore.migrate.plan.package_aliases import find_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ class NoStrategies:
         return []
 
 
-def functions_of(module: str, registry: Strategies) -> list[str]:
+def find_functions(module: str, registry: Strategies) -> list[str]:
     """Return the dotted names of all functions with a strategy in *module* and below it.
 
     Raises:
@@ -62,7 +62,7 @@ def check_package(module: str, registry: Strategies) -> None:
 
 def _without_strategies(module: str, registry: Strategies, known: Iterable[str]) -> PlanError:
     possible = sorted({*registry.packages, *known})
-    called = package_called(module.partition(".")[0])
+    called = find_package(module.partition(".")[0])
     near = [called] if called else get_close_matches(module, possible, n=1)
     reason = f"no function of a module {module!r} has a strategy"
     fix = f"there are some in {listing(possible)}; a key may name any function itself"

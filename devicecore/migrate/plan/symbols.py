@@ -61,7 +61,7 @@ class Symbol(NamedTuple):
         return f"{self.module}:{self.qualname}" if self.qualname else self.module
 
 
-def defined(name: str) -> Iterator[Symbol]:
+def find_definitions(name: str) -> Iterator[Symbol]:
     """Yield what is called *name* in a loaded module that defines it."""
     for module_name, module in list(sys.modules.items()):
         value = names_of(module).get(name, ABSENT)
@@ -79,7 +79,7 @@ def has_class_of(names: Mapping[str, Any], wanted: Iterable[str]) -> bool:
     return any(is_class_of(names.get(each), names.get("__name__")) for each in wanted)
 
 
-def called_as(spot: Symbol) -> str:
+def find_call_method(spot: Symbol) -> str:
     """Return the method that runs when an instance of a class is called.
 
     Where that is everybody's, which calls ``forward`` as torch's ``Module`` does, it is the latter.
@@ -110,23 +110,23 @@ def value_at(module: str, qualname: str) -> Any:
     return value
 
 
-def longest_loaded(parts: list[str]) -> str:
+def longest_loaded_name(parts: list[str]) -> str:
     """Return the longest name of a loaded module that *parts* start with, or an empty text."""
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((name for name in names if sys.modules.get(name) is not None), "")
 
 
-def ask_for(spot: Symbol, part: str) -> Any:
+def ask_for_module(spot: Symbol, part: str) -> Any:
     """Return what a module, which may be asked and imported from, calls *part*."""
     full = f"{spot.module}.{part}"
     try:
         value = getattr(spot.value, part, ABSENT)
     except ImportError as error:
         raise PlanError("", f"{full!r} cannot be imported: {error}") from error
-    return imported(full) if value is ABSENT and is_submodule(spot, part) else value
+    return import_module_of(full) if value is ABSENT and is_submodule(spot, part) else value
 
 
-def imported(name: str) -> ModuleType:
+def import_module_of(name: str) -> ModuleType:
     """Return a module that may be imported."""
     try:
         return import_module(name)
@@ -150,7 +150,7 @@ def is_lazy(module: Any, part: str) -> bool:
     return part in listed if isinstance(listed, (list, tuple)) else True
 
 
-def no_such(spot: Symbol, part: str) -> PlanError:
+def no_such_name(spot: Symbol, part: str) -> PlanError:
     """Return the error for a name that a module or a class does not have."""
     is_class = is_a(spot.value, type)
     owners = spot.value.__mro__[:-1] if is_class else (spot.value,)

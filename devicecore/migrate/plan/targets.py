@@ -10,7 +10,7 @@ from attrs import field, frozen
 from devicecore.errors import PlanError
 from devicecore.migrate.plan.keys import ANY_NUMBER, Key, first_tie
 from devicecore.migrate.plan.name_lookup import Finder, PatchTarget
-from devicecore.migrate.plan.optimization_plan import tied
+from devicecore.migrate.plan.optimization_plan import tie_error
 from devicecore.migrate.plan.strategy_modules import NoStrategies, Strategies
 from devicecore.migrate.plan.symbols import MAIN, NotYetError
 
@@ -170,22 +170,22 @@ def _check(located: Iterable[Located], errors: Iterable[PlanError], plan: str) -
     for error in errors:
         raise error
     if (tie := first_tie(located)) is not None:
-        raise tied(tie[0].entry, tie[1].entry, tie[2], plan)
+        raise tie_error(tie[0].entry, tie[1].entry, tie[2], plan)
 
 
-def function_of(target: PatchTarget) -> Any:
+def get_function(target: PatchTarget) -> Any:
     """Return the function itself; None where there is none."""
     return getattr(*target.holder(), None)
 
 
-def at_home(target: PatchTarget) -> PatchTarget:
+def find_definition(target: PatchTarget) -> PatchTarget:
     """Return the same function by the name that it has where it is defined, as a plan's is."""
-    function = function_of(target)
+    function = get_function(target)
     module, qualname = (getattr(function, each, None) for each in ("__module__", "__qualname__"))
     if "." in target.qualname or not isinstance(module, str) or not isinstance(qualname, str):
         return target
     home = PatchTarget(module, qualname)
     with suppress(PlanError):
-        if function_of(home) is function:
+        if get_function(home) is function:
             return home
     return target

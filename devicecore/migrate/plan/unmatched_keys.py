@@ -24,7 +24,7 @@ _WHAT: Final = "no call of this process, or of its workers with this plan, was f
 _LATER: Final = "what it names came later, and no import told of it; refresh() looks for it again"
 
 
-def unmatched(
+def find_unmatched(
     plan: OptimizationPlan,
     matched: Collection[Key],
     found: Resolved | None,
@@ -67,7 +67,7 @@ def _come_since(plan: OptimizationPlan, found: Resolved, registry: Strategies) -
     return {each.entry.key for each in now.entries if (each.entry.key, each.key) not in known}
 
 
-def doubts(
+def find_doubts(
     missing: Iterable[Pending], registry: Strategies, *, is_told_of_main: bool
 ) -> list[tuple[PlanEntry, str]]:
     """Return a warning for each key that nothing is for so far, with the names that are near.

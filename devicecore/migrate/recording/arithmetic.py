@@ -8,10 +8,10 @@ import numpy as np
 
 from devicecore.migrate.recording import lookup_tables
 from devicecore.migrate.recording.array_primitives import INDEX, POINTWISE, WHOLE
-from devicecore.migrate.recording.assume_bounds import bounded
-from devicecore.migrate.recording.concatenate import JOIN, order_of
+from devicecore.migrate.recording.assume_bounds import assume_bounds
+from devicecore.migrate.recording.concatenate import JOIN, find_axis_order
 from devicecore.migrate.recording.elementwise import CAST, ELEMENTWISE
-from devicecore.migrate.recording.nodes import FIRST, ArgRef, Node, called, source
+from devicecore.migrate.recording.nodes import FIRST, ArgRef, Node, make_call, make_source
 from devicecore.migrate.recording.operators import Operators
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class LazyArithmetic(Operators):
         if found is not None or self.is_on_host:
             return found
         node, axes = self._as_it_lies()
-        cast = called(CAST, (FIRST, wanted.name), {}, (node,))
+        cast = make_call(CAST, (FIRST, wanted.name), {}, (node,))
         return None if cast is None else self._laid_out(cast, axes)
 
     def joined(self, arrays: Sequence[Self], axis: int, *, is_new: bool = False) -> Any:
@@ -118,7 +118,7 @@ class LazyArithmetic(Operators):
         """
         if any(each.is_on_host for each in arrays):
             return None
-        order = order_of([each.layout for each in arrays], axis, is_new=is_new)
+        order = find_axis_order([each.layout for each in arrays], axis, is_new=is_new)
         if order is None:
             return None
         place = order.index(axis)
@@ -126,7 +126,7 @@ class LazyArithmetic(Operators):
         nodes = [each.transpose(own).node for each in arrays]
         if is_new:
             nodes = [_with_axis(each, place) for each in nodes]
-        node = called(JOIN, (list(map(ArgRef, range(len(nodes)))), place), {}, nodes)
+        node = make_call(JOIN, (list(map(ArgRef, range(len(nodes)))), place), {}, nodes)
         axes = tuple(map(order.index, range(len(order))))
         return None if node is None else self._laid_out(node, axes)
 
@@ -135,7 +135,7 @@ class LazyArithmetic(Operators):
         if self.is_on_host:
             return None
         try:
-            placed, axis = lookup_tables.placed(constants, self.shape)
+            placed, axis = lookup_tables.place_constants(constants, self.shape)
         except ValueError:
             return None
         node, axes = self._as_it_lies()
@@ -147,7 +147,7 @@ class LazyArithmetic(Operators):
         step = lookup_tables.TableStep(
             function, placed, axis if axis is None or axes is None else axes[axis]
         )
-        found = called(POINTWISE, (FIRST, (*steps, step)), {}, (node,))
+        found = make_call(POINTWISE, (FIRST, (*steps, step)), {}, (node,))
         return None if found is None else self._laid_out(found, axes)
 
     def take_values_of(self, found: Any) -> bool:
@@ -185,7 +185,7 @@ class LazyArithmetic(Operators):
             return None
         args = [FIRST if each is self else each for each in inputs]
         node, axes = self._as_it_lies()
-        found = called(primitive, args, {}, (node,))
+        found = make_call(primitive, args, {}, (node,))
         return None if found is None else self._laid_out(found, axes)
 
     def _called(self, primitive: Primitive, inputs: tuple[Any, ...]) -> Node | None:
@@ -200,10 +200,10 @@ class LazyArithmetic(Operators):
                 args.append(each.copy() if isinstance(each, np.ndarray) else each)
                 continue
             else:
-                nodes.append(bounded(source(each), each))
+                nodes.append(assume_bounds(make_source(each), each))
                 given.append((len(nodes) - 1, each))
             args.append(ArgRef(len(nodes) - 1))
-        found = called(primitive, args, {}, nodes)
+        found = make_call(primitive, args, {}, nodes)
         if found is None or not given:
             return found
         for place, array in given:  # only now, as it is a copy
@@ -218,7 +218,7 @@ class LazyArithmetic(Operators):
 def _with_axis(node: Node, place: int) -> Node:
     """Return values with one more axis, of length 1."""
     how = (*[WHOLE] * place, None, *[WHOLE] * (node.expr.ndim - place))
-    found = called(INDEX, (FIRST, how), {}, (node,))
+    found = make_call(INDEX, (FIRST, how), {}, (node,))
     assert found is not None  # all values have such a view
     return found
 

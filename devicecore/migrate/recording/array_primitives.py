@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.migrate.recording import lookup_tables
-from devicecore.migrate.recording.bounds import range_of
+from devicecore.migrate.recording.bounds import find_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ class _OfArrays:
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> tuple[float, float]:
         """Return between which numbers the values lie: as those of the array do."""
-        return range_of(args[0])
+        return find_range(args[0])
 
 
 @frozen(cache_hash=True)
@@ -142,14 +142,14 @@ class Pointwise(_OfArrays):
     ) -> Sequence[Result] | None:
         """Return the shape and the type; None if numpy refuses, or warns of a value."""
         expr, steps = args
-        found = lookup_tables.table_of(steps)
+        found = lookup_tables.make_table(steps)
         return None if found is None else ((expr.shape, found.host.dtype),)
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> tuple[float, float]:
         """Return between which numbers the values lie."""
-        found = lookup_tables.table_of(args[1])
+        found = lookup_tables.make_table(args[1])
         assert found is not None
-        return range_of(found.host)
+        return find_range(found.host)
 
     def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:
         """Do the same steps with a whole array."""
@@ -163,9 +163,9 @@ class Pointwise(_OfArrays):
     ) -> Any:
         """Look all bytes of a tensor up."""
         tensor, steps = args
-        found = lookup_tables.table_of(steps)
+        found = lookup_tables.make_table(steps)
         assert found is not None
-        return lookup_tables.looked_up(tensor, found)
+        return lookup_tables.apply_table(tensor, found)
 
 
 INDEX: Final[View] = View("index")
@@ -174,7 +174,7 @@ COPY: Final[Copy] = Copy()
 POINTWISE: Final[Pointwise] = Pointwise()
 
 
-def index_of(key: Any, ndim: int) -> tuple[Any, ...] | None:
+def parse_index(key: Any, ndim: int) -> tuple[Any, ...] | None:
     """Return what stands in square brackets as an argument of `INDEX`; None if it makes a copy.
 
     Args:

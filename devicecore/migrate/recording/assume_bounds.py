@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from devicecore.migrate.recording.bounds import ANY
-from devicecore.migrate.recording.nodes import ArgRef, called
+from devicecore.migrate.recording.nodes import ArgRef, make_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class AssumeBounds:
 _GIVEN: Final = AssumeBounds()
 
 
-def bounded(node: Node, array: Array | None) -> Node:
+def assume_bounds(node: Node, array: Array | None) -> Node:
     """Return the same value, with what is known of its size.
 
     Args:
@@ -71,7 +71,7 @@ def bounded(node: Node, array: Array | None) -> Node:
     """
     if array is None or array.dtype.kind != "f":
         return node  # the type says it
-    found = called(_GIVEN, (ArgRef(0), _size_of(array)), {}, (node,))
+    found = make_call(_GIVEN, (ArgRef(0), _size_of(array)), {}, (node,))
     return node if found is None else found
 
 

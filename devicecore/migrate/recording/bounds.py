@@ -23,7 +23,7 @@ ANY: Final = (-float("inf"), float("inf"))
 _MOST_GAIN = 1e4
 
 
-def range_of(value: Any) -> Range:
+def find_range(value: Any) -> Range:
     """Return between which numbers the values of an expression, or of a constant, lie."""
     if not hasattr(value, "results"):
         return _of_constant(value)
@@ -73,7 +73,7 @@ def _of_call(expr: Expr) -> Range:
         return ANY
     size = _MOST_GAIN
     for given in expr.inputs:
-        size *= max(1.0, *map(abs, range_of(given)))
+        size *= max(1.0, *map(abs, find_range(given)))
     numbers = _numbers((*expr.args, *expr.kwargs.values()))
     size *= 1 + sum(float(np.abs(each).sum()) for each in numbers)
     return -size, size

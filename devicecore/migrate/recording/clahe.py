@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from devicecore.migrate.recording.current import by_host, current
+from devicecore.migrate.recording.current import call_on_host, current_recording
 from devicecore.migrate.recording.opencv_primitives import RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def applied(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply_clahe(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return a plane with its contrast equalized, or what stands for it.
 
     Args:
@@ -19,7 +19,7 @@ def applied(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         args: The object, and the plane.
         kwargs: What else it is given.
     """
-    recording = current()
+    recording = current_recording()
     is_plain = len(args) == len(("self", "src")) and not kwargs
     if recording is not None and recording.options is not None and is_plain:
         own, image = args
@@ -28,4 +28,4 @@ def applied(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         found = recording.record(RECORDED["CLAHE_apply"], given, {}, recording.options)
         if found is not None:
             return found
-    return by_host(original, args, kwargs)
+    return call_on_host(original, args, kwargs)

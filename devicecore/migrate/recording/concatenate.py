@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from attrs import frozen
 
-from devicecore.migrate.recording.bounds import range_of
+from devicecore.migrate.recording.bounds import find_range
 from devicecore.migrate.recording.elementwise import TYPES
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.recording.nodes import Result
 
 
-def order_of(layouts: Sequence[Any], axis: int, *, is_new: bool) -> tuple[int, ...] | None:
+def find_axis_order(layouts: Sequence[Any], axis: int, *, is_new: bool) -> tuple[int, ...] | None:
     """Return the axes of what numpy makes of arrays, as they lie in memory; None if it refuses.
 
     It follows the strides of all of them, so numpy itself says so, of the few first values.
@@ -68,7 +68,7 @@ class Join:
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> Range:
         """Return between which numbers the values lie."""
-        lows, highs = zip(*map(range_of, args[0]), strict=True)
+        lows, highs = zip(*map(find_range, args[0]), strict=True)
         return min(lows), max(highs)
 
     def impl(self, args: Sequence[Any], _: dict[str, Any], /) -> Any:

@@ -10,8 +10,8 @@ import sys
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from devicecore.migrate.patching.referrers import imported
-from devicecore.migrate.recording.current import OPEN, RECORDING, by_host, current
+from devicecore.migrate.patching.referrers import find_imported
+from devicecore.migrate.recording.current import OPEN, RECORDING, call_on_host, current_recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ def _contiguous(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     is_plain = len(args) == 1 and not kwargs
     if is_plain and _is_recorded(args[0]):
         return args[0].contiguous()
-    return by_host(original, args, kwargs)
+    return call_on_host(original, args, kwargs)
 
 
 def _is_recorded(value: Any) -> bool:
@@ -41,15 +41,15 @@ def _is_recorded(value: Any) -> bool:
 
 def _equalized(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if RECORDING.get() is None:
-        return by_host(original, args, kwargs)
-    from devicecore.migrate.recording.clahe import applied  # it imports numpy
+        return call_on_host(original, args, kwargs)
+    from devicecore.migrate.recording.clahe import apply_clahe  # it imports numpy
 
-    return applied(original, args, kwargs)
+    return apply_clahe(original, args, kwargs)
 
 
 def _as_tensor(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a tensor of an array: in a sample that is only recorded, what stands for one."""
-    frame = current()
+    frame = current_recording()
     if frame is not None and frame.device is None and len(args) == 1 and _is_recorded(args[0]):
         from devicecore.migrate.recording import recorded_tensor
 
@@ -61,25 +61,25 @@ def _as_tensor(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         dtype = kwargs.get("dtype")
         found = made(args[0]) if not kwargs.keys() - {"dtype"} else None
         found = (
-            recorded_tensor.typed(found, dtype)
+            recorded_tensor.cast_tensor(found, dtype)
             if found is not None and dtype is not None
             else found
         )
         if found is not None:
             return found
-    return by_host(original, args, kwargs)
+    return call_on_host(original, args, kwargs)
 
 
 def _drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from devicecore.migrate.recording.opencv_random import drawn
+    from devicecore.migrate.recording.opencv_random import draw
 
-    return drawn(original, args, kwargs)
+    return draw(original, args, kwargs)
 
 
 def _seeded(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from devicecore.migrate.recording.opencv_random import seeded
+    from devicecore.migrate.recording.opencv_random import seed
 
-    return seeded(original, args, kwargs)
+    return seed(original, args, kwargs)
 
 
 _OWN: Mapping[str, Handler] = {
@@ -89,7 +89,7 @@ _OWN: Mapping[str, Handler] = {
     "torch.as_tensor": _as_tensor,
     "torch.tensor": _as_tensor,
     "cv2.CLAHE.apply": _equalized,
-    "PIL.Image.fromarray": by_host,
+    "PIL.Image.fromarray": call_on_host,
     "cv2.kmeans": _drawn,
     "cv2.randShuffle": _drawn,
     "cv2.randn": _drawn,
@@ -98,7 +98,7 @@ _OWN: Mapping[str, Handler] = {
 }
 
 
-def found(patched: set[Segments]) -> Iterator[tuple[Any, str, Handler]]:
+def find_consumers(patched: set[Segments]) -> Iterator[tuple[Any, str, Handler]]:
     """Yield where each function is that is not patched yet, its name, and what calls it.
 
     Args:
@@ -123,12 +123,12 @@ def _named(name: str) -> Any:
 def _found() -> dict[str, Handler]:
     handlers: dict[str, Handler] = {}
     cv2: Any = sys.modules.get("cv2")
-    if imported(["cv2"]) and not hasattr(sys, "OpenCV_LOADER"):
+    if find_imported(["cv2"]) and not hasattr(sys, "OpenCV_LOADER"):
         from devicecore.cv import native  # noqa: F401 - it takes OpenCV's own, before ours come
 
         for attribute, value in vars(cv2).items():
             if type(value) is BuiltinFunctionType:
-                handlers[f"cv2.{attribute}"] = by_host
+                handlers[f"cv2.{attribute}"] = call_on_host
     for name, handler in _OWN.items():
         owner, _, attribute = name.rpartition(".")
         if hasattr(_named(owner), attribute):

@@ -20,7 +20,7 @@ OPEN: Final[set[object]] = set()
 """The frames of all threads, which may have each other's arrays; and what a frame left behind."""
 
 
-def current() -> Recording | None:
+def current_recording() -> Recording | None:
     """Return the frame that is recorded in this thread or task, unless it has ended since.
 
     A task that a frame starts has it in its context for as long as it runs.
@@ -29,10 +29,12 @@ def current() -> Recording | None:
     return None if found is None or found.is_over else found
 
 
-def by_host(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_on_host(
+    original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Call a function with arrays of numpy."""
     if not OPEN and RECORDING.get() is None:
         return original(*args, **kwargs)
-    from devicecore.migrate.recording.operators import on_arrays  # it is needed only here
+    from devicecore.migrate.recording.operators import call_with_arrays  # it is needed only here
 
-    return on_arrays(lambda given, named: original(*given, **named), args, kwargs)
+    return call_with_arrays(lambda given, named: original(*given, **named), args, kwargs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from attrs import frozen
 
-from devicecore.migrate.recording.bounds import ANY, LARGEST, is_known, range_of
+from devicecore.migrate.recording.bounds import ANY, LARGEST, find_range, is_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -185,7 +185,7 @@ class Elementwise:
         row = _ROWS[self.name]
         if row.range is None:
             return 0.0, 1.0
-        ranges = list(map(range_of, args[row.masks :]))
+        ranges = list(map(find_range, args[row.masks :]))
         if not all(map(is_known, ranges)):
             return ANY
         scalar = dtype.type if dtype.kind == "f" else float
@@ -275,7 +275,7 @@ class Cast:
 
     def range(self, args: Sequence[Any], _: dict[str, Any], /) -> Range:
         """Return between which numbers the values lie: a fraction is cut off, or rounded."""
-        found, dtype = range_of(args[0]), np.dtype(args[1])
+        found, dtype = find_range(args[0]), np.dtype(args[1])
         if not is_known(found):
             return ANY
         if dtype.kind == "f":

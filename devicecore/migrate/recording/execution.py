@@ -10,8 +10,8 @@ import torch
 
 from devicecore.errors import RefusedCallError
 from devicecore.ledger import default_ledger
-from devicecore.migrate.recording.fusion import fused
-from devicecore.migrate.recording.nodes import in_order
+from devicecore.migrate.recording.fusion import fuse
+from devicecore.migrate.recording.nodes import topological_order
 from devicecore.runtime import host_cpu
 from devicecore.transfer import as_tensor
 from devicecore.transfer.torch_leaves import without_modes
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     Tensor = torch.Tensor
 
 
-def in_rows(
+def regroup_rows(
     count: int, groups: Sequence[tuple[Sequence[int], Sequence[Tensor]]]
 ) -> list[list[Tensor]]:
     """Return the values of each frame from those of groups of frames.
 
     Args:
         count: How many frames there are.
-        groups: What `computed_together` returned.
+        groups: What `compute_frames` returned.
     """
     rows: list[list[Tensor]] = [[] for _ in range(count)]
     for members, columns in groups:
@@ -41,7 +41,7 @@ def in_rows(
     return rows
 
 
-def computed_together(
+def compute_frames(
     device: Device, frames: Sequence[Sequence[Node]], *, is_strict: bool = False
 ) -> list[tuple[list[int], list[Tensor]]]:
     """Return values as tensors on a device, of all frames that did the same in one for each value.
@@ -66,7 +66,7 @@ def computed_together(
         for exprs, members in alike.items():
             whole = None
             if len(exprs) == 1:
-                whole = fused(device, [frames[index][0] for index in members])
+                whole = fuse(device, [frames[index][0] for index in members])
             if whole is None:
                 found += _groups(device, frames, members, is_strict=is_strict)
             else:
@@ -79,7 +79,7 @@ def _groups(
 ) -> list[tuple[list[int], list[Tensor]]]:
     """Return the values of frames that may differ in which of their inputs are the same one."""
     groups: defaultdict[Any, list[int]] = defaultdict(list)
-    programs = {index: list(in_order(frames[index])) for index in members}
+    programs = {index: list(topological_order(frames[index])) for index in members}
     for index, nodes in programs.items():
         groups[_program(nodes, frames[index])].append(index)
     found = []
@@ -90,7 +90,7 @@ def _groups(
     return found
 
 
-def one(device: Device, root: Node, *, is_strict: bool = False) -> Tensor:
+def compute_node(device: Device, root: Node, *, is_strict: bool = False) -> Tensor:
     """Return one value as a tensor on a device, and keep there what it was computed from.
 
     Args:
@@ -103,7 +103,7 @@ def one(device: Device, root: Node, *, is_strict: bool = False) -> Tensor:
     """
     with without_modes(), torch.no_grad():
         if root.there is None:
-            whole = fused(device, [root])
+            whole = fuse(device, [root])
             if whole is not None:
                 root.there = whole
         waiting = [root]
@@ -206,7 +206,7 @@ def _by_the_original(
     return as_tensor(np.stack(results), device)
 
 
-def downloaded(tensor: Tensor) -> np.ndarray[Any, Any]:
+def download(tensor: Tensor) -> np.ndarray[Any, Any]:
     """Return a tensor's values in an array with memory of its own."""
     found = np.empty(tensor.shape, str(tensor.dtype).removeprefix("torch."))
     torch.from_numpy(found).copy_(tensor)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from devicecore.errors import OutOfMemoryError, RefusedCallError
 from devicecore.first_use import first_use
 from devicecore.migrate.calls.call_site import free_caches
-from devicecore.migrate.recording.nodes import on_host
+from devicecore.migrate.recording.nodes import compute_on_host
 from devicecore.migrate.recording.recording import Recording
-from devicecore.migrate.recording.snapshots import copied, pinned
+from devicecore.migrate.recording.snapshots import copy_array, pin_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +101,7 @@ class RecordedFrame:
     def _by_originals(self, node: Node) -> Array:
         start = time.perf_counter()
         try:
-            found: Array = on_host(node)
+            found: Array = compute_on_host(node)
             return found
         finally:
             self._host_s += time.perf_counter() - start
@@ -109,10 +109,12 @@ class RecordedFrame:
     def _why_lacking(self, node: Node) -> str:
         """Return which type the device has not; that is no fault of its."""
         with first_use():
-            from devicecore.migrate.recording.missing_types import why_lacking  # it imports torch
+            from devicecore.migrate.recording.missing_types import (
+                find_missing_type,  # it imports torch
+            )
 
         with self._site.policy.inside_kernels():
-            reason = why_lacking(self._device, [node])
+            reason = find_missing_type(self._device, [node])
         if reason:
             self._site.attempt.refuse(reason)
         return reason
@@ -122,15 +124,15 @@ class RecordedFrame:
             from devicecore.migrate.recording import execution
 
         with self._site.policy.inside_kernels():
-            found = execution.downloaded(
-                execution.one(self._device, node, is_strict=self._site.policy.is_strict)
+            found = execution.download(
+                execution.compute_node(self._device, node, is_strict=self._site.policy.is_strict)
             )
         self._count(found)
         return found
 
     def _keep(self, array: Array) -> Node:
         self._count(array)
-        return pinned(array) if self._device.device_type == "CUDA" else copied(array)
+        return pin_array(array) if self._device.device_type == "CUDA" else copy_array(array)
 
     def _count(self, array: Array) -> None:
         if not self._device.reads_host_memory:

@@ -13,7 +13,7 @@ from devicecore.cv.preprocessing import fused_input
 from devicecore.cv.recipe import PreprocessRecipe
 from devicecore.cv.table import Table
 from devicecore.migrate.recording.array_primitives import COPY, POINTWISE, TRANSPOSE
-from devicecore.migrate.recording.lookup_tables import table_of
+from devicecore.migrate.recording.lookup_tables import make_table
 from devicecore.migrate.recording.opencv_primitives import VisionOperation
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _COLOURS = (3,)
 _known: dict[Expr, PreprocessRecipe | None] = {}
 
 
-def fused(device: Device, roots: Sequence[Node]) -> torch.Tensor | None:
+def fuse(device: Device, roots: Sequence[Node]) -> torch.Tensor | None:
     """Return a value of each of several frames in one tensor, if there are kernels for all of it.
 
     Args:
@@ -64,7 +64,7 @@ def _recipe(expr: Expr) -> PreprocessRecipe | None:
     layout, expr = _laid_out(expr)
     if expr.primitive != POINTWISE or expr.dtype != np.float32:
         return None
-    values = table_of(expr.args[1])
+    values = make_table(expr.args[1])
     (expr,) = expr.inputs
     if values is None or values.axis not in {None, 2} or expr.shape[2:] != _COLOURS:
         return None

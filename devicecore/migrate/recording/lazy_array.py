@@ -17,10 +17,10 @@ import numpy as np
 
 from devicecore.migrate.recording.arithmetic import LazyArithmetic
 from devicecore.migrate.recording.array_functions import FUNCTIONS, OF_SEVERAL, is_axis
-from devicecore.migrate.recording.array_primitives import COPY, INDEX, TRANSPOSE, View, index_of
+from devicecore.migrate.recording.array_primitives import COPY, INDEX, TRANSPOSE, View, parse_index
 from devicecore.migrate.recording.buffer import Buffer
-from devicecore.migrate.recording.nodes import FIRST, called, source
-from devicecore.migrate.recording.operators import hosted, on_arrays
+from devicecore.migrate.recording.nodes import FIRST, make_call, make_source
+from devicecore.migrate.recording.operators import call_with_arrays, to_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,7 +70,7 @@ class LazyArray(LazyArithmetic):
         """Its values, as of now."""
         memory = self._memory
         if memory.host is not None:
-            return self._viewed(source(memory.host.copy()))
+            return self._viewed(make_source(memory.host.copy()))
         if self._whole is not memory.node:  # somebody has written into it
             self._whole = memory.node
             self._node = self._viewed(memory.node)
@@ -78,7 +78,7 @@ class LazyArray(LazyArithmetic):
 
     def _viewed(self, node: Node) -> Node:
         for view, how in self._views:
-            node = _recorded(called(view, (FIRST, how), {}, (node,)))
+            node = _recorded(make_call(view, (FIRST, how), {}, (node,)))
         return node
 
     @property
@@ -184,22 +184,22 @@ class LazyArray(LazyArithmetic):
         return LazyArray(self._memory, views, None if order == straight else order)
 
     def __getitem__(self, key: Any) -> Any:
-        how = None if self.is_on_host else index_of(key, self.ndim)
+        how = None if self.is_on_host else parse_index(key, self.ndim)
         if how is None or (self._axes is not None and not _keeps_axes(how)):
-            return self.values[hosted(key)]
-        node = called(INDEX, (FIRST, how), {}, (self.node,))
+            return self.values[to_numpy(key)]
+        node = make_call(INDEX, (FIRST, how), {}, (self.node,))
         if node is None or node.expr.ndim < _LEAST_AXES:
             return self.values[key]
         return LazyArray(self._memory, (*self._views, (INDEX, how)), self._axes)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.values[hosted(key)] = hosted(value)
+        self.values[to_numpy(key)] = to_numpy(value)
 
     def __delitem__(self, key: Any) -> None:
         del self.values[key]  # type: ignore[attr-defined] # numpy raises its error
 
     def __contains__(self, value: Any) -> bool:
-        return hosted(value) in self.values
+        return to_numpy(value) in self.values
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -223,7 +223,7 @@ class LazyArray(LazyArithmetic):
                 return recorded
             if recorded is not None and out[0].take_values_of(recorded):
                 return out[0]
-        found = getattr(function, method)(*hosted(inputs), **hosted(kwargs))
+        found = getattr(function, method)(*to_numpy(inputs), **to_numpy(kwargs))
         if not isinstance(found, tuple):
             return out[0] if out else found
         given = out or (None,) * len(found)
@@ -243,7 +243,7 @@ class LazyArray(LazyArithmetic):
             found = of_several(self, *args, **kwargs)
             if found is not None:
                 return found
-        return on_arrays(lambda given, named: function(*given, **named), args, kwargs)
+        return call_with_arrays(lambda given, named: function(*given, **named), args, kwargs)
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the values in another type."""
@@ -271,7 +271,7 @@ class LazyArray(LazyArithmetic):
                 return found
             if found is not None and type(out) is LazyArray and out.take_values_of(found):
                 return out
-        clipped = self.values.clip(*hosted(args), **hosted(kwargs))
+        clipped = self.values.clip(*to_numpy(args), **to_numpy(kwargs))
         return out if type(out) is LazyArray else clipped
 
     def another(self, node: Node) -> LazyArray:
@@ -282,7 +282,7 @@ class LazyArray(LazyArithmetic):
         """Return the values in memory of their own."""
         if order != "C" or self.is_on_host:
             return self.values.copy(order=order)  # type: ignore[arg-type]
-        return self.another(_recorded(called(COPY, (FIRST,), {}, (self.node,))))
+        return self.another(_recorded(make_call(COPY, (FIRST,), {}, (self.node,))))
 
     def contiguous(self) -> Any:
         """Return an array of C's order: this one, if it is of that."""

@@ -110,7 +110,7 @@ class TableValues:
 _known: dict[Any, TableValues | None] = {}
 
 
-def table_of(steps: tuple[TableStep, ...]) -> TableValues | None:
+def make_table(steps: tuple[TableStep, ...]) -> TableValues | None:
     """Return what some steps make of each byte; None if they cannot be in one table."""
     try:
         return _known[steps]
@@ -128,7 +128,7 @@ def _computed(steps: tuple[TableStep, ...]) -> TableValues | None:
     if len({step.axis for step in steps if step.axis is not None}) > 1:
         return None
     *earlier, step = steps
-    before = table_of(tuple(earlier)) if earlier else None
+    before = make_table(tuple(earlier)) if earlier else None
     if before is None and earlier:
         return None
     array = np.arange(256, dtype=np.uint8) if before is None else before.host
@@ -162,7 +162,7 @@ def _is_safe(array: Array, wanted: np.dtype[Any]) -> bool:
     return bool(array.min() >= limits.min and array.max() <= limits.max)
 
 
-def looked_up(tensor: Any, values: TableValues) -> Any:
+def apply_table(tensor: Any, values: TableValues) -> Any:
     """Return what becomes of the bytes of a tensor whose first axis is the one of the images."""
     import torch
 
@@ -176,7 +176,7 @@ def looked_up(tensor: Any, values: TableValues) -> Any:
     return torch.take(table, places * table.shape[1] + columns)
 
 
-def placed(
+def place_constants(
     constants: tuple[Any, ...], shape: tuple[int, ...]
 ) -> tuple[tuple[Any, ...], int | None]:
     """Return constants with one axis at most, and which axis of an array of a shape that is.

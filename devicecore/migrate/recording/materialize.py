@@ -9,7 +9,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 from devicecore.migrate.recording.lazy_array import LazyArray
-from devicecore.migrate.recording.operators import with_members
+from devicecore.migrate.recording.operators import replace_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ ORDINARY: Final[dict[type, Callable[[Any], Any]]] = {LazyArray: attrgetter("valu
 """What gives the ordinary array or tensor for one that stands for it, by its class."""
 
 
-def returned(result: Any, recording: Recording, others: Sequence[Any]) -> Any:
+def materialize(result: Any, recording: Recording, others: Sequence[Any]) -> Any:
     """Return a result with arrays of numpy, whose lists, dicts and objects stay the same ones.
 
     Args:
@@ -46,7 +46,7 @@ def returned(result: Any, recording: Recording, others: Sequence[Any]) -> Any:
     return result
 
 
-def kept_of(recording: Recording) -> Sequence[Any]:
+def find_kept(recording: Recording) -> Sequence[Any]:
     """Return the memory of arrays that somebody outside of a frame has, who cannot be found."""
     if recording.alive():
         gc.collect(1)  # perhaps they are in objects that have each other, and nobody else does
@@ -59,7 +59,7 @@ def _put(value: Any, depth: int) -> Any:
     if depth == 0:
         return value
     if isinstance(value, tuple):
-        return with_members(value, [_put(each, depth - 1) for each in tuple.__iter__(value)])
+        return replace_members(value, [_put(each, depth - 1) for each in tuple.__iter__(value)])
     if type(value) is list:
         _put_into(value, enumerate(value), depth)
     elif type(value) is dict:
@@ -84,7 +84,7 @@ def _put_deep(value: Any, depth: int, seen: set[int]) -> Any:
         return value
     if isinstance(value, tuple):
         members = [_put_deep(each, depth - 1, seen) for each in tuple.__iter__(value)]
-        return with_members(value, members)
+        return replace_members(value, members)
     seen.add(id(value))
     if isinstance(value, (list, deque)) and len(value) <= _MOST_MEMBERS:
         _replace(value, enumerate(value), depth, seen)

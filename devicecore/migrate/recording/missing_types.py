@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devicecore.cv.device_types import lacks, missing_types
-from devicecore.migrate.recording.nodes import in_order
+from devicecore.migrate.recording.nodes import topological_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from devicecore.migrate.recording.nodes import Expr, Node
 
 
-def why_lacking(device: Device, roots: Sequence[Node]) -> str:
+def find_missing_type(device: Device, roots: Sequence[Node]) -> str:
     """Return which type the values need that a device has not; nothing if it has all.
 
     Args:
@@ -28,7 +28,7 @@ def why_lacking(device: Device, roots: Sequence[Node]) -> str:
     if not missing:
         return ""
     exprs: list[Expr] = list(dict.fromkeys(root.expr for root in roots))
-    for expr in in_order(exprs):
+    for expr in topological_order(exprs):
         for name in _types(expr):
             if lacks(missing, name):
                 what = "the program's array" if expr.primitive is None else expr.primitive.name

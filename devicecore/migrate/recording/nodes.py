@@ -167,7 +167,7 @@ class Node:
 
     def __reduce__(self) -> Any:
         if self.expr.primitive is None:
-            return source, (self.host,)
+            return make_source, (self.host,)
         return Node, (self.expr, self.inputs)
 
 
@@ -205,7 +205,7 @@ class _ExprTable:
 _exprs = _ExprTable()
 
 
-def source(array: Array) -> Node:
+def make_source(array: Array) -> Node:
     """Return the value that an array is; nobody may write into it any more."""
     return Node(_of_arrays(array.shape, array.dtype), (), array)
 
@@ -218,7 +218,7 @@ def _of_arrays(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Expr:
     return found
 
 
-def called(
+def make_call(
     primitive: Primitive,
     args: Sequence[Any],
     kwargs: dict[str, Any],
@@ -299,9 +299,9 @@ class Part:
 _PART: Final = Part()
 
 
-def part(node: Node, index: int) -> Node:
+def make_part(node: Node, index: int) -> Node:
     """Return one of several results."""
-    found = called(_PART, (ArgRef(0), index), {}, (node,))
+    found = make_call(_PART, (ArgRef(0), index), {}, (node,))
     assert found is not None
     return found
 
@@ -320,7 +320,7 @@ def _again(
     return found
 
 
-def in_order(roots: Sequence[Any]) -> Iterator[Any]:
+def topological_order(roots: Sequence[Any]) -> Iterator[Any]:
     """Yield nodes, or expressions, and all that they are computed from, what is needed first."""
     seen: set[int] = set()
     waiting = [(each, False) for each in reversed(roots)]
@@ -334,7 +334,7 @@ def in_order(roots: Sequence[Any]) -> Iterator[Any]:
             waiting += [(each, False) for each in reversed(node.inputs)]
 
 
-def sources(roots: Sequence[Node]) -> Iterator[Node]:
+def find_sources(roots: Sequence[Node]) -> Iterator[Node]:
     """Yield the nodes that others are computed from, and that are computed from none."""
     if len(roots) == 1:
         (node,) = roots
@@ -343,13 +343,13 @@ def sources(roots: Sequence[Node]) -> Iterator[Node]:
         if not node.inputs:
             yield node
             return
-    yield from (node for node in in_order(roots) if not node.inputs)
+    yield from (node for node in topological_order(roots) if not node.inputs)
 
 
-def on_host(root: Node) -> Any:
+def compute_on_host(root: Node) -> Any:
     """Return a value as the program itself would have computed it, in an array of its own."""
     values: dict[int, Any] = {}
-    for node in in_order([root]):
+    for node in topological_order([root]):
         if node.expr.primitive is None:
             values[id(node)] = node.host
         else:

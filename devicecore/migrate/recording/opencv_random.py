@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from devicecore.migrate.calls.arrays import copied
-from devicecore.migrate.recording.current import by_host, current
+from devicecore.migrate.calls.arrays import copy_arrays
+from devicecore.migrate.recording.current import call_on_host, current_recording
 
 if TYPE_CHECKING:
     from collections import deque
@@ -19,7 +19,7 @@ _LABELS: Final = 2
 """The place of the array that ``cv2.kmeans`` writes into."""
 
 
-def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def draw(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Fill an array with random numbers, or with those that this frame had drawn before.
 
     Args:
@@ -35,17 +35,17 @@ def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     if before and before[0][0] == name:
         result = before.popleft()[1]
         if name == "kmeans":
-            compactness, labels, centers = copied(result)
+            compactness, labels, centers = copy_arrays(result)
             return compactness, _filled(place, labels), centers
-        return _filled(place, copied(result))
-    result = by_host(original, args, kwargs)
-    recording = current()
+        return _filled(place, copy_arrays(result))
+    result = call_on_host(original, args, kwargs)
+    recording = current_recording()
     if recording is not None:
-        recording.drawn.append((name, copied(result)))
+        recording.drawn.append((name, copy_arrays(result)))
     return result
 
 
-def seeded(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Seed OpenCV's random numbers: those after that are the same ones without our doing."""
     before = AGAIN.get()
     result = original(*args, **kwargs)

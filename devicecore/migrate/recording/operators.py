@@ -44,21 +44,21 @@ class Operators:
         raise NotImplementedError
 
 
-def hosted(value: Any) -> Any:
+def to_numpy(value: Any) -> Any:
     """Return a value with arrays of numpy in the place of those that stand for one."""
     own = type(value)
     if issubclass(own, Operators):
         return value.values
     if own is tuple or own is list:
-        found = own(map(hosted, value))
+        found = own(map(to_numpy, value))
         is_same = all(map(is_, found, value))
         return value if is_same else found
     if own is dict:
-        return dict(zip(value, hosted(tuple(value.values())), strict=True))
+        return dict(zip(value, to_numpy(tuple(value.values())), strict=True))
     return value
 
 
-def on_arrays(
+def call_with_arrays(
     call: Callable[[tuple[Any, ...], dict[str, Any]], Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -67,7 +67,7 @@ def on_arrays(
 
     What it returns of its arguments, as OpenCV does with ``dst=``, is what the caller gave.
     """
-    given, named = hosted(args), hosted(kwargs)
+    given, named = to_numpy(args), to_numpy(kwargs)
     result = call(given, named)
     if given is args and named is kwargs:
         return result
@@ -76,7 +76,7 @@ def on_arrays(
 
 
 def _stood_for(value: Any, array: Any) -> Iterator[tuple[Array, Operators]]:
-    """Yield the arrays of numpy that `hosted` has put, each with what stands for it."""
+    """Yield the arrays of numpy that `to_numpy` has put, each with what stands for it."""
     if issubclass(type(value), Operators):
         yield array, value
     elif value is not array:
@@ -89,13 +89,13 @@ def _as_given(result: Any, own: Mapping[int, Operators], depth: int) -> Any:
     """Return a result with what the caller gave in the place of the arrays put for that."""
     if depth and isinstance(result, tuple):
         members = [_as_given(each, own, depth - 1) for each in tuple.__iter__(result)]
-        return with_members(result, members)
+        return replace_members(result, members)
     if depth and type(result) is list:
         result[:] = [_as_given(each, own, depth - 1) for each in result]
     return own.get(id(result), result)
 
 
-def with_members(value: tuple[Any, ...], members: list[Any]) -> Any:
+def replace_members(value: tuple[Any, ...], members: list[Any]) -> Any:
     """Return a tuple of the same class with other members, or itself if they are its own."""
     if all(map(is_, members, tuple.__iter__(value))):
         return value
@@ -107,7 +107,7 @@ def with_members(value: tuple[Any, ...], members: list[Any]) -> Any:
 def _forward(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
     def method(self: Operators, other: Any) -> Any:
         found = self.calculated(name, (self, other))
-        return function(self.values, hosted(other)) if found is None else found
+        return function(self.values, to_numpy(other)) if found is None else found
 
     return method
 
@@ -115,7 +115,7 @@ def _forward(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, A
 def _reflected(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
     def method(self: Operators, other: Any) -> Any:
         found = self.calculated(name, (other, self))
-        return function(hosted(other), self.values) if found is None else found
+        return function(to_numpy(other), self.values) if found is None else found
 
     return method
 
@@ -126,7 +126,7 @@ def _in_place(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, 
         if found is not None and self.take_values_of(found):
             return self
         values = self.values
-        written = function(values, hosted(other))
+        written = function(values, to_numpy(other))
         return self if written is values else written
 
     return method

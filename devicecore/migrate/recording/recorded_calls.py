@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from devicecore.first_use import Stopwatch
-from devicecore.migrate.calls.arrays import pixels_among
+from devicecore.migrate.calls.arrays import count_pixels
 from devicecore.migrate.calls.call_site import CallSite, import_torch
 from devicecore.migrate.recording.checkpoint import Checkpoint
-from devicecore.migrate.recording.current import OPEN, RECORDING, current
+from devicecore.migrate.recording.current import OPEN, RECORDING, current_recording
 from devicecore.migrate.recording.frame import RecordedFrame
-from devicecore.migrate.recording.materialize import kept_of, returned
+from devicecore.migrate.recording.materialize import find_kept, materialize
 from devicecore.migrate.recording.opencv_random import AGAIN
-from devicecore.migrate.recording.operators import on_arrays
+from devicecore.migrate.recording.operators import call_with_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class FrameSite(CallSite):
         kwargs: dict[str, Any],
     ) -> Any:
         """Return what the frame returns, with arrays of numpy that the device has computed."""
-        if current() is not None:  # part of a frame that is recorded already
+        if current_recording() is not None:  # part of a frame that is recorded already
             return super()._tried(device, original, args, kwargs)
         frame = RecordedFrame(self, device)
         saved = Checkpoint(args, kwargs)
@@ -64,7 +64,7 @@ class FrameSite(CallSite):
         OPEN.add(frame)
         try:
             result = self.strategy.compute(device, self.options, original, args, kwargs)
-            result = returned(result, frame.recording, [*args, *kwargs.values()])
+            result = materialize(result, frame.recording, [*args, *kwargs.values()])
         except Exception as raised:
             if not self._may_be_ours(raised, frame.recording):
                 frame.count(watch)
@@ -111,7 +111,7 @@ class FrameSite(CallSite):
 
     def _check(self, recording: Recording) -> None:
         """See that nobody outside of the frame has arrays that are not numpy's."""
-        kept = kept_of(recording)
+        kept = find_kept(recording)
         for memory in kept:
             memory.on_host()
         if kept:
@@ -133,7 +133,7 @@ class LeafSite(CallSite):
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Return what stands for the result of the original, or the result."""
-        recording = current()
+        recording = current_recording()
         if recording is None and not OPEN:
             return super().call(original, args, kwargs)
         if (
@@ -148,11 +148,11 @@ class LeafSite(CallSite):
             if result is not None:
                 self.tally.migrated(0.0, 0, host=time.perf_counter() - start)
                 return result
-        return on_arrays(partial(super().call, original), args, kwargs)
+        return call_with_arrays(partial(super().call, original), args, kwargs)
 
     def _is_large(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         wanted = self.options.min_pixels
-        return not wanted or pixels_among(args, kwargs) >= wanted
+        return not wanted or count_pixels(args, kwargs) >= wanted
 
 
 def site_in_frames(  # noqa: PLR0917 - the fields of a site

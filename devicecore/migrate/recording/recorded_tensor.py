@@ -158,7 +158,7 @@ def _cloned(own: RecordedTensor) -> RecordedTensor | None:
     return None if own.array.is_view else from_array(own.array.copy())
 
 
-def typed(own: RecordedTensor, dtype: Any) -> RecordedTensor | None:
+def cast_tensor(own: RecordedTensor, dtype: Any) -> RecordedTensor | None:
     """Return the values in another type; None if torch is to do that."""
     if dtype not in _FLOATS:
         return None
@@ -228,12 +228,12 @@ _OPERATORS: Mapping[str, str] = {
 _NAMED: Mapping[str, Recorded] = {
     "clone": _of_one(_cloned),
     "contiguous": _of_one(_contiguous),
-    "double": _of_one(lambda own: typed(own, torch.float64)),
-    "float": _of_one(lambda own: typed(own, torch.float32)),
+    "double": _of_one(lambda own: cast_tensor(own, torch.float64)),
+    "float": _of_one(lambda own: cast_tensor(own, torch.float32)),
     "numpy": _of_one(lambda own: own.array),
     "permute": _permuted,
-    "to": _of_two(typed),
-    "type": _of_two(typed),
+    "to": _of_two(cast_tensor),
+    "type": _of_two(cast_tensor),
     **{name: _calculated(each) for name, each in _ARITHMETIC.items()},
     **{f"{name}_": _in_place(each) for name, each in _ARITHMETIC.items()},
     **{f"__{name}__": _calculated(each) for name, each in _OPERATORS.items()},

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from devicecore.migrate.recording.assume_bounds import bounded
+from devicecore.migrate.recording.assume_bounds import assume_bounds
 from devicecore.migrate.recording.buffer import Buffer
-from devicecore.migrate.recording.current import RECORDING, current
+from devicecore.migrate.recording.current import RECORDING, current_recording
 from devicecore.migrate.recording.lazy_array import LazyArray
-from devicecore.migrate.recording.nodes import ArgRef, called, part
+from devicecore.migrate.recording.nodes import ArgRef, make_call, make_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,7 +82,7 @@ class Recording:
 
         Once it has ended, so has what it keeps arrays in.
         """
-        if current() is not self or self.is_full:
+        if current_recording() is not self or self.is_full:
             return None
         self.calls += 1
         return self._keep(array)
@@ -97,7 +97,7 @@ class Recording:
 
         That is the one that is recorded now, if it is another one of the same kind.
         """
-        found = current()
+        found = current_recording()
         is_like = found is not None and found.owner is self.owner and found.device is self.device
         return found if found is not None and is_like else self
 
@@ -152,8 +152,8 @@ class Recording:
             return None
         row = getattr(primitive, "row", None)
         if row is not None and row.reads_bounds:
-            inputs = [bounded(node, node.host) for node in inputs]
-        node = called(primitive, given, named, inputs, options) if inputs else None
+            inputs = [assume_bounds(node, node.host) for node in inputs]
+        node = make_call(primitive, given, named, inputs, options) if inputs else None
         if node is None:
             return None
         self.calls += 1
@@ -162,7 +162,9 @@ class Recording:
             found = LazyArray(Buffer(node, self))
             # Into an array of another shape or type OpenCV writes nothing.
             return place if place is not None and place.take_values_of(found) else found
-        return tuple(LazyArray(Buffer(part(node, index), self)) for index in range(len(results)))
+        return tuple(
+            LazyArray(Buffer(make_part(node, index), self)) for index in range(len(results))
+        )
 
     def _slotted(self, value: Any, inputs: list[Node], is_image: bool) -> Any:
         """Return an argument with a `ArgRef` for each image, which is added to the inputs.

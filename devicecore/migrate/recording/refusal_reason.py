@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.migrate.recording.lazy_array import LazyArray
-from devicecore.migrate.recording.nodes import source
+from devicecore.migrate.recording.nodes import make_source
 from devicecore.migrate.recording.recording import IMAGE_AXES, MOST_CALLS, may_write
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _with_exprs(value: Any, is_image: bool) -> Any:
     if own is LazyArray:
         value, own = value.values, np.ndarray
     if own is np.ndarray:
-        return source(value).expr if is_image and value.ndim in IMAGE_AXES else value
+        return make_source(value).expr if is_image and value.ndim in IMAGE_AXES else value
     if own is tuple or own is list:
         return own([_with_exprs(each, is_image) for each in value])
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):

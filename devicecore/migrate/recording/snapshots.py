@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from devicecore.migrate.recording.nodes import Node, source
+from devicecore.migrate.recording.nodes import Node, make_source
 
 Array = np.ndarray[Any, Any]
 
@@ -15,29 +15,29 @@ Array = np.ndarray[Any, Any]
 _FIXED = (bytes, mmap)
 
 
-def copied(array: Array) -> Node:
+def copy_array(array: Array) -> Node:
     """Return the values of an array."""
-    return _frozen(array) or source(array.copy())
+    return _frozen(array) or make_source(array.copy())
 
 
-def pinned(array: Array) -> Node:
+def pin_array(array: Array) -> Node:
     """Return the values of an array in page-locked memory, from where a card copies by itself."""
     import torch
 
     kind = getattr(torch, array.dtype.name, None)
     if kind is None or is_frozen(array):
-        return copied(array)
+        return copy_array(array)
     copy = torch.empty(array.shape, dtype=kind, device="cpu", pin_memory=True)
     if min(array.strides, default=0) < 0:
         copy.numpy()[...] = array
     else:
         copy.copy_(torch.from_numpy(array))  # torch copies by several threads
-    return source(copy.numpy())
+    return make_source(copy.numpy())
 
 
-def referred(array: Array) -> Node:
+def share_array(array: Array) -> Node:
     """Return the values of an array that the program promises not to change."""
-    return source(array if array.flags.writeable else readable(array))
+    return make_source(array if array.flags.writeable else readable(array))
 
 
 def is_frozen(array: Array) -> bool:
@@ -54,7 +54,7 @@ def _frozen(array: Array) -> Node | None:
     """Return the values of an array that stay as they are where they lie."""
     if not is_frozen(array) or min(array.strides, default=0) < 0:
         return None
-    return source(readable(array))
+    return make_source(readable(array))
 
 
 def readable(array: Array) -> Array:

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from devicecore.errors import RefusedCallError
 from devicecore.first_use import first_use
-from devicecore.migrate.calls.arrays import arrays_in
+from devicecore.migrate.calls.arrays import find_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,7 +105,7 @@ def _why_only_opencv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     from devicecore.cv.batches import is_batch
 
     values = [*args, *kwargs.values()]
-    for array in arrays_in(values):
+    for array in find_arrays(values):
         if type(array) not in (np.ndarray, np.memmap):
             return f"OpenCV may take a {type(array).__name__} for something else"
         if array.ndim > _MOST_AXES:

@@ -18,7 +18,7 @@ from devicecore.errors import (
     TransferError,
     UnknownDeviceError,
 )
-from devicecore.migrate.calls.arrays import arrays_in, is_tensor
+from devicecore.migrate.calls.arrays import find_arrays, is_tensor
 from devicecore.migrate.calls.guard import is_in_worker
 from devicecore.migrate.calls.processors import ToNumpy
 from devicecore.migrate.calls.strategy import MoveInputStrategy, require_promise
@@ -104,7 +104,7 @@ class Call:
         import numpy as np
 
         is_plain = isinstance(value, (list, tuple, np.generic)) or type(value) in _PLAIN
-        if is_plain and not any(is_tensor(each) for each in arrays_in(value)):
+        if is_plain and not any(is_tensor(each) for each in find_arrays(value)):
             value = np.asarray(value)
         # Some functions of numpy return a memory map for one; nobody else's do.
         kinds = (np.ndarray,) if self.name.startswith("numpy.") else (np.ndarray, np.memmap)

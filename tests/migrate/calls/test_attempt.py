@@ -20,8 +20,8 @@ from devicecore.migrate.plan.optimization_plan import OptimizationPlan  # noqa: 
 from devicecore.migrate.recording import execution  # noqa: E402
 from devicecore.migrate.recording import frame as frame_module  # noqa: E402
 from devicecore.migrate.recording.lazy_array import LazyArray  # noqa: E402
-from devicecore.migrate.recording.nodes import on_host, source  # noqa: E402
-from devicecore.migrate.recording.snapshots import copied  # noqa: E402
+from devicecore.migrate.recording.nodes import compute_on_host, make_source  # noqa: E402
+from devicecore.migrate.recording.snapshots import copy_array  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
 from tests.migrate.recording.frames import image, recorded, small  # noqa: E402
 from tests.migrate.sites import OwnError, site  # noqa: E402
@@ -93,15 +93,17 @@ def calls(turn: Turn) -> Iterator[None]:
 
 @contextmanager
 def frames(turn: Turn) -> Iterator[None]:
-    right, given = execution.one, image()
+    right, given = execution.compute_node, image()
     expected = small(given)
 
     def original(node: Any) -> Any:
         turn.original()
-        return on_host(node)
+        return compute_on_host(node)
 
-    turn.patch.setattr(execution, "one", lambda *args, **how: right(*args, **how) + turn.device())
-    turn.patch.setattr(frame_module, "on_host", original)
+    turn.patch.setattr(
+        execution, "compute_node", lambda *args, **how: right(*args, **how) + turn.device()
+    )
+    turn.patch.setattr(frame_module, "compute_on_host", original)
     with recorded(verify=turn.verify) as (run, _):
 
         def once() -> None:
@@ -125,7 +127,7 @@ def samples(turn: Turn) -> Iterator[None]:
             turn.original()
         return found
 
-    with SampleRecorder(PLAN, None, copied) as recorder:
+    with SampleRecorder(PLAN, None, copy_array) as recorder:
 
         def run() -> None:
             found = recorder.sample(load, 0, repeats=True)
@@ -141,7 +143,7 @@ def samples(turn: Turn) -> Iterator[None]:
 def batches(turn: Turn) -> Iterator[None]:
     given = image()
     one = Batches(host_cpu(), PLAN, is_strict=False, verify=turn.verify)
-    right, by_originals = execution.computed_together, batches_module._by_originals
+    right, by_originals = execution.compute_frames, batches_module._by_originals
 
     def computed(*args: Any, **how: Any) -> Any:
         wrong = turn.device()
@@ -152,11 +154,11 @@ def batches(turn: Turn) -> Iterator[None]:
         turn.original()
         return by_originals(*args, **how)
 
-    turn.patch.setattr(execution, "computed_together", computed)
+    turn.patch.setattr(execution, "compute_frames", computed)
     turn.patch.setattr(batches_module, "_by_originals", original)
 
     def run() -> None:
-        (found,) = one.computed([[source(given)]], together=True)
+        (found,) = one.computed([[make_source(given)]], together=True)
         assert torch.equal(found, torch.from_numpy(given)[None])
 
     turn.run = run

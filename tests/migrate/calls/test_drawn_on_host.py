@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from devicecore.migrate.calls.random_state import drawn_on_host  # noqa: E402 - after torch
+from devicecore.migrate.calls.random_state import draw_on_host  # noqa: E402 - after torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def test_the_generator_of_the_host(name: str, monkeypatch: pytest.MonkeyPatch) -
         return move(tensor, device)
 
     monkeypatch.setattr(torch.Tensor, "to", moved)
-    mode = drawn_on_host(AWAY)
+    mode = draw_on_host(AWAY)
     with torch.device(AWAY), mode:
         found = draw()
     assert torch.equal(torch.get_rng_state(), state)
@@ -80,11 +80,11 @@ def test_the_generator_of_the_host(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_where_a_program_draws_on_a_device_by_itself() -> None:
     with torch.device(AWAY):  # as `torch.set_default_device` does
-        mode = drawn_on_host(AWAY)
+        mode = draw_on_host(AWAY)
         state = torch.get_rng_state()
         with mode:
             torch.rand(3)
         assert torch.equal(torch.get_rng_state(), state)
     for nothing in (None, "cpu"):
-        with drawn_on_host(nothing):
+        with draw_on_host(nothing):
             assert torch.rand(3).device.type == "cpu"

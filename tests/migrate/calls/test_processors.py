@@ -14,11 +14,11 @@ torch = pytest.importorskip("torch")
 
 from devicecore.migrate.calls.arrays import (  # noqa: E402
     Contents,
-    arrays_in,
-    copied,
+    copy_arrays,
+    count_pixels,
+    find_arrays,
     is_array,
     is_tensor,
-    pixels_among,
 )
 from devicecore.migrate.calls.processors import (  # noqa: E402 - after torch
     EnsureTensor,
@@ -26,7 +26,7 @@ from devicecore.migrate.calls.processors import (  # noqa: E402 - after torch
     PassThrough,
     SwapArgs,
     ToNumpy,
-    processed,
+    process,
 )
 from devicecore.runtime import host_cpu  # noqa: E402
 
@@ -86,7 +86,7 @@ def test_structures_of_results_stay_what_they_are() -> None:
     found = ToNumpy()(result)
     assert [type(found["a"]), type(found["a"][1]), type(found["pair"])] == [tuple, list, Pair]
     assert found["a"][1][1:] == ["text", None]
-    assert all(is_array(each) for each in arrays_in(found))
+    assert all(is_array(each) for each in find_arrays(found))
     values = ToNumpy()(torch.ones(2, 2).max(0))  # a sequence of torch's own
     assert type(values).__name__ == "max"
     assert values[1].tolist() == [0, 0]
@@ -104,9 +104,9 @@ def test_arguments_are_prepared_in_order_and_by_name() -> None:
         return lambda value, _: (mark, value)
 
     given_ones = (1, 2, 3), {"a": 4, "b": 5}
-    found = processed([marked("x"), marked("y")], {"a": marked("z")}, *given_ones, host_cpu())
+    found = process([marked("x"), marked("y")], {"a": marked("z")}, *given_ones, host_cpu())
     assert found == ((("x", 1), ("y", 2), 3), {"a": ("z", 4), "b": 5})
-    assert processed([marked("x")] * 5, {"c": marked("z")}, (1,), {}, host_cpu()) == (
+    assert process([marked("x")] * 5, {"c": marked("z")}, (1,), {}, host_cpu()) == (
         (("x", 1),),
         {},
     )
@@ -132,9 +132,9 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_a_copy_has_the_same_structure_and_its_own_arrays(value: Any) -> None:
-    found = copied(value)
+    found = copy_arrays(value)
     assert repr(found) == repr(value)
-    own, given_ones = list(arrays_in(found)), list(arrays_in(value))
+    own, given_ones = list(find_arrays(found)), list(find_arrays(value))
     assert len(own) == len(given_ones)
     assert not {id(each) for each in own} & {id(each) for each in given_ones}
     for array in own:
@@ -145,7 +145,7 @@ def test_a_copy_has_the_same_structure_and_its_own_arrays(value: Any) -> None:
 def test_what_contains_itself_ends() -> None:
     value: list[Any] = [np.zeros(1)]
     value += [value, value[0]]
-    assert len(list(arrays_in(value))) == 1
+    assert len(list(find_arrays(value))) == 1
 
 
 def test_no_code_of_a_program_runs_to_find_arrays() -> None:
@@ -161,16 +161,16 @@ def test_no_code_of_a_program_runs_to_find_arrays() -> None:
         def __array__(self) -> Any:
             raise AssertionError
 
-    assert [each.shape for each in arrays_in([Odd(), Lazy([np.zeros(2)])])] == [(2,)]
+    assert [each.shape for each in find_arrays([Odd(), Lazy([np.zeros(2)])])] == [(2,)]
     assert not is_array(Odd())
     assert not is_tensor(Odd())
 
 
 def test_pixels() -> None:
-    assert pixels_among((3, np.zeros((4, 5, 3))), {}) == 20
-    assert pixels_among((), {"src": [np.zeros(9), np.zeros((2, 3))]}) == 6
-    assert pixels_among((torch.zeros(2, 3, 4, 5),), {}) == 20
-    assert pixels_among((np.zeros(7), "text"), {}) == 0
+    assert count_pixels((3, np.zeros((4, 5, 3))), {}) == 20
+    assert count_pixels((), {"src": [np.zeros(9), np.zeros((2, 3))]}) == 6
+    assert count_pixels((torch.zeros(2, 3, 4, 5),), {}) == 20
+    assert count_pixels((np.zeros(7), "text"), {}) == 0
 
 
 def test_contents_are_put_back_where_they_were_changed() -> None:

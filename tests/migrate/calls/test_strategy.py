@@ -19,7 +19,7 @@ from devicecore.migrate import (  # noqa: E402
     SwapArgs,
 )
 from devicecore.migrate.calls import strategy  # noqa: E402
-from devicecore.migrate.calls.arrays import arrays_in  # noqa: E402
+from devicecore.migrate.calls.arrays import find_arrays  # noqa: E402
 from devicecore.migrate.calls.strategy import InputsNotMovedError  # noqa: E402
 from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
@@ -125,7 +125,7 @@ def run(device: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def devices(value: Any) -> list[str]:
-    return [each.device.type for each in arrays_in(value)]
+    return [each.device.type for each in find_arrays(value)]
 
 
 def test_tensors_go_to_the_device_and_those_of_the_result_come_back(meta: MetaCard) -> None:

@@ -292,7 +292,7 @@ def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     dataset = pictures.Pictures()
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=3))
-    monkeypatch.setattr(execution, "computed_together", fail)
+    monkeypatch.setattr(execution, "compute_frames", fail)
     loader = DeviceLoader(dataset, PLAN, batch_size=3)
     same(list(loader), expected)
     batches = loader.report().rows[0]
@@ -313,7 +313,7 @@ def test_a_device_that_fails_each_time_is_not_tried_for_ever(
 
     dataset = pictures.Pictures()
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=1))
-    monkeypatch.setattr(execution, "computed_together", fail)
+    monkeypatch.setattr(execution, "compute_frames", fail)
     loader = DeviceLoader(dataset, PLAN, batch_size=1)
     same(list(loader), expected)
     same(list(loader), expected)
@@ -322,7 +322,7 @@ def test_a_device_that_fails_each_time_is_not_tried_for_ever(
 
 
 def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = execution.computed_together
+    right = execution.compute_frames
 
     def wrong(*args: Any, **how: Any) -> Any:
         found = right(*args, **how)
@@ -330,7 +330,7 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     dataset = pictures.Pictures()
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=2))
-    monkeypatch.setattr(execution, "computed_together", wrong)
+    monkeypatch.setattr(execution, "compute_frames", wrong)
     loader = DeviceLoader(dataset, PLAN, batch_size=2, verify=1)
     same(list(loader), expected)
     assert loader.report().rows[0].fell_back == 4

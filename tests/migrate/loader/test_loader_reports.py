@@ -234,7 +234,7 @@ def test_a_device_that_takes_no_tensors(monkeypatch: pytest.MonkeyPatch) -> None
         msg = "the device is lost"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(execution, "computed_together", fail)
+    monkeypatch.setattr(execution, "compute_frames", fail)
     monkeypatch.setattr(batches, "_by_originals", lambda *_, **__: [Stuck()])
     loader = DeviceLoader(pictures.Pictures(), PLAN, batch_size=7)
     list(loader)

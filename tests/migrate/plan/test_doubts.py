@@ -21,7 +21,7 @@ from devicecore.migrate import (  # noqa: E402 - after cv2
     default_strategies,
 )
 from devicecore.migrate.plan.targets import resolve  # noqa: E402
-from devicecore.migrate.plan.unmatched_keys import doubts  # noqa: E402
+from devicecore.migrate.plan.unmatched_keys import find_doubts  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,9 @@ def test_what_is_loaded_is_looked_at_once_for_all_keys(monkeypatch: pytest.Monke
             changed.setattr("devicecore.migrate.plan.near_names.sys.modules", modules)
             missing = resolve(OptimizationPlan.load(dict.fromkeys(keys, TORCH))).missing
             modules.passes = 0
-            assert len(doubts(missing, default_strategies(), is_told_of_main=False)) == len(keys)
+            assert len(find_doubts(missing, default_strategies(), is_told_of_main=False)) == len(
+                keys
+            )
         return modules.passes
 
     assert passes("Qqqqzzzz", "Zzzzqqqq/run", "resiz", "qzqzqzqz") == passes("Qqqqzzzz")

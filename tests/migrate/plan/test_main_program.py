@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from devicecore.migrate import OptimizationPlan
-from devicecore.migrate.plan.main_program import announcing, names_in_main
+from devicecore.migrate.plan.main_program import announce_definitions, find_names
 
 
 def seen(source: str, *names: str) -> list[list[str]]:
@@ -26,7 +26,7 @@ def seen(source: str, *names: str) -> list[list[str]]:
         assert made <= {*found[-1]}
         assert made or "import *" in source
 
-    exec(announcing(plain(source), source, frozenset(names), look), module)
+    exec(announce_definitions(plain(source), source, frozenset(names), look), module)
     return found
 
 
@@ -79,7 +79,7 @@ def test_a_call_after_each_way_to_define_a_name(source: str) -> None:
 )
 def test_nothing_changes_elsewhere(source: str) -> None:
     code = plain(source)
-    assert announcing(code, source, frozenset({"f"}), print) is code
+    assert announce_definitions(code, source, frozenset({"f"}), print) is code
     assert seen(source, "f") == []
 
 
@@ -95,7 +95,7 @@ def test_names_that_come_in_several_steps() -> None:
 def test_a_program_keeps_its_names_and_lines() -> None:
     source = '"""Doc."""\n\n\ndef f():\n    """Of f."""\n    return 1 / 0\n\n\nx = 1\nf()\n'
     module: dict[str, Any] = {}
-    code = announcing(plain(source), source, frozenset({"f"}), len)
+    code = announce_definitions(plain(source), source, frozenset({"f"}), len)
     with pytest.raises(ZeroDivisionError) as caught:
         exec(code, module)
     lines = [(each.name, each.lineno) for each in traceback.extract_tb(caught.value.__traceback__)]
@@ -117,7 +117,7 @@ def test_bytes_of_any_encoding() -> None:
     source = "# coding: latin-1\nname = 'é'\ndef f(): pass\n".encode("latin-1")
     module: dict[str, Any] = {}
     calls: list[frozenset[str]] = []
-    exec(announcing(plain(source), source, frozenset({"f"}), calls.append), module)
+    exec(announce_definitions(plain(source), source, frozenset({"f"}), calls.append), module)
     assert module["name"] == "é"
     assert calls == [{"f"}]
 
@@ -126,7 +126,7 @@ def test_what_the_compiler_warns_of_is_said_once() -> None:
     source = "def f(): return 1 is 1"
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        announcing(plain(source), source, frozenset({"f"}), print)
+        announce_definitions(plain(source), source, frozenset({"f"}), print)
     assert len(said) == 1
 
 
@@ -138,14 +138,14 @@ def test_a_program_too_deep_for_a_tree_runs_as_it_is(caplog: pytest.LogCaptureFi
         compile(tree, "", "exec")
     except RecursionError:
         with caplog.at_level(logging.WARNING, "devicecore"):
-            assert announcing(code, source, frozenset({"f"}), print) is code
+            assert announce_definitions(code, source, frozenset({"f"}), print) is code
         assert "program.py is too deep" in caplog.text
     else:  # this Python takes it
-        assert announcing(code, source, frozenset({"f"}), print) is not code
+        assert announce_definitions(code, source, frozenset({"f"}), print) is not code
 
 
 def test_names_of_a_plan() -> None:
     keys = ["**/Data/__getitem__/cv2.resize", "__main__:Model.forward", "*/f", "package.part:g"]
     plan = OptimizationPlan.load(dict.fromkeys(keys, "cpu"))
-    assert names_in_main(plan) >= {"Data", "Model", "f"}
-    assert not names_in_main(plan) & {"*", "**", "__main__", "forward"}
+    assert find_names(plan) >= {"Data", "Model", "f"}
+    assert not find_names(plan) & {"*", "**", "__main__", "forward"}

@@ -22,9 +22,9 @@ from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.migrate.recording import execution  # noqa: E402 - after cv2
 from devicecore.migrate.recording.lazy_array import LazyArray  # noqa: E402
 from devicecore.migrate.recording.opencv_primitives import RECORDED  # noqa: E402
-from devicecore.migrate.recording.operators import hosted, on_arrays  # noqa: E402
+from devicecore.migrate.recording.operators import call_with_arrays, to_numpy  # noqa: E402
 from devicecore.migrate.recording.recording import Recording  # noqa: E402
-from devicecore.migrate.recording.snapshots import copied  # noqa: E402
+from devicecore.migrate.recording.snapshots import copy_array  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
 from tests.migrate.recording.value_programs import VALUES  # noqa: E402
 
@@ -45,13 +45,13 @@ class World:
         self, images: list[Any], *, is_recorded: bool, device: Device | None = None
     ) -> None:
         self.device = device or host_cpu()
-        self.recording = Recording(self._fetched, copied, self.device, OPTIONS)
+        self.recording = Recording(self._fetched, copy_array, self.device, OPTIONS)
         self.is_recorded = is_recorded
         self.arrays = [self.cv("flip", image.copy(), 1) for image in images]
         self.words: list[Any] = []
 
     def _fetched(self, node: Any) -> Any:
-        return execution.downloaded(execution.one(self.device, node))
+        return execution.download(execution.compute_node(self.device, node))
 
     def cv(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if self.is_recorded and name in RECORDED:
@@ -61,7 +61,7 @@ class World:
         return self.host(getattr(cv2, name), *args, **kwargs)
 
     def host(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        return on_arrays(lambda given, named: function(*given, **named), args, kwargs)
+        return call_with_arrays(lambda given, named: function(*given, **named), args, kwargs)
 
     def contiguous(self, array: Any) -> Any:
         return array.contiguous() if type(array) is LazyArray else np.ascontiguousarray(array)
@@ -349,7 +349,7 @@ def ran(world: World, program: Any) -> Any:
 
 
 def assert_like(found: Any, expected: Any) -> None:
-    found = hosted(found)
+    found = to_numpy(found)
     assert type(found) is type(expected)
     if isinstance(expected, np.ndarray):
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)

@@ -38,7 +38,7 @@ def _three(given: Any) -> Any:
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_device_that_fails(kind: str, nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _three(image())
-    step, count = execution.one, []
+    step, count = execution.compute_node, []
 
     def one(device: Any, node: Any, **how: Any) -> Any:
         count.append(1)
@@ -50,7 +50,7 @@ def test_a_device_that_fails(kind: str, nth: int, monkeypatch: pytest.MonkeyPatc
             }[kind]
         return step(device, node, **how)
 
-    monkeypatch.setattr(execution, "one", one)
+    monkeypatch.setattr(execution, "compute_node", one)
     with recorded() as (run, migrator):
         assert_same(run(_three, image()), expected)
         assert_same(run(_three, image()), expected)
@@ -59,8 +59,8 @@ def test_a_device_that_fails(kind: str, nth: int, monkeypatch: pytest.MonkeyPatc
 
 def test_a_wrong_kernel_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _three(image())
-    step = execution.one
-    monkeypatch.setattr(execution, "one", lambda *args, **how: step(*args, **how) + 1)
+    step = execution.compute_node
+    monkeypatch.setattr(execution, "compute_node", lambda *args, **how: step(*args, **how) + 1)
     with recorded(verify=1) as (run, migrator):
         for _ in range(3):
             assert_same(run(_three, image()), expected)

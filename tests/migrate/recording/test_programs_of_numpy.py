@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate.recording.current import RECORDING  # noqa: E402
-from devicecore.migrate.recording.operators import hosted  # noqa: E402
+from devicecore.migrate.recording.operators import to_numpy  # noqa: E402
 from devicecore.migrate.recording.recorded_calls import REFUSALS  # noqa: E402
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def check(images: Any, program: Any, device: Device | None = None) -> None:
         assert_like(one, another)
     same = [
         [np.shares_memory(one, another) for one in arrays for another in arrays]
-        for arrays in (list(map(hosted, other.arrays)), plain.arrays)
+        for arrays in (list(map(to_numpy, other.arrays)), plain.arrays)
     ]
     for one, another in zip(other.arrays, plain.arrays, strict=True):
         assert_like(one, another)

@@ -19,19 +19,19 @@ from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.migrate.recording import execution  # noqa: E402
 from devicecore.migrate.recording.opencv_primitives import RECORDED  # noqa: E402
 from devicecore.migrate.recording.recording import Recording  # noqa: E402
-from devicecore.migrate.recording.snapshots import copied  # noqa: E402
+from devicecore.migrate.recording.snapshots import copy_array  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
 
 OPTIONS = Options(kernel="torch", accept="close")
 
 
 def _fetched(node: Any) -> Any:
-    return execution.downloaded(execution.one(host_cpu(), node))
+    return execution.download(execution.compute_node(host_cpu(), node))
 
 
 def check(name: str, *args: Any, **kwargs: Any) -> bool:
     """Compare a recorded call with OpenCV's; return whether it was recorded."""
-    recording = Recording(_fetched, copied, host_cpu(), OPTIONS)
+    recording = Recording(_fetched, copy_array, host_cpu(), OPTIONS)
     result = recording.record(RECORDED[name], args, kwargs, OPTIONS)
     if result is None:
         return False

@@ -13,10 +13,10 @@ torch = pytest.importorskip("torch")
 
 from devicecore.migrate.recording.buffer import Buffer  # noqa: E402
 from devicecore.migrate.recording.lazy_array import LazyArray  # noqa: E402 - after torch
-from devicecore.migrate.recording.nodes import on_host  # noqa: E402
+from devicecore.migrate.recording.nodes import compute_on_host  # noqa: E402
 from devicecore.migrate.recording.recorded_tensor import RecordedTensor, from_array, from_copy  # noqa: E402
 from devicecore.migrate.recording.recording import Recording  # noqa: E402
-from devicecore.migrate.recording.snapshots import copied  # noqa: E402
+from devicecore.migrate.recording.snapshots import copy_array  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ PLANES = MEAN.view(-1, 1, 1)
 
 
 def recorded(image: Any = IMAGE) -> RecordedTensor:
-    found = from_array(LazyArray(Buffer(copied(image), Recording(on_host, copied))))
+    found = from_array(LazyArray(Buffer(copy_array(image), Recording(compute_on_host, copy_array))))
     assert found is not None
     return found
 
@@ -156,7 +156,7 @@ def test_copies_are_torchs_own() -> None:
 
 
 def test_arrays_that_torch_does_not_take() -> None:
-    array = LazyArray(Buffer(copied(IMAGE), Recording(on_host, copied)))
+    array = LazyArray(Buffer(copy_array(IMAGE), Recording(compute_on_host, copy_array)))
     with pytest.raises(ValueError, match="negative"):
         from_array(array[::-1])
     assert from_array(IMAGE) is None
@@ -178,7 +178,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_copies_of_arrays_have_the_strides_of_torchs(view: str) -> None:
-    array = LazyArray(Buffer(copied(IMAGE), Recording(on_host, copied)))
+    array = LazyArray(Buffer(copy_array(IMAGE), Recording(compute_on_host, copy_array)))
     found = from_copy(VIEWS[view](array))
     assert found is not None
     same(found, torch.tensor(VIEWS[view](IMAGE)))
@@ -188,6 +188,6 @@ def test_copies_of_arrays_have_the_strides_of_torchs(view: str) -> None:
 
 @pytest.mark.parametrize("place", [np.s_[::-1], np.s_[..., ::-1], np.s_[0::-1]])
 def test_copies_of_arrays_that_torch_does_not_take(place: Any) -> None:
-    array = LazyArray(Buffer(copied(IMAGE), Recording(on_host, copied)))
+    array = LazyArray(Buffer(copy_array(IMAGE), Recording(compute_on_host, copy_array)))
     with pytest.raises(ValueError, match="negative"):
         from_copy(array[place])

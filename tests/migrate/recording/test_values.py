@@ -14,11 +14,11 @@ torch = pytest.importorskip("torch")
 cv2 = pytest.importorskip("cv2")
 
 from devicecore.migrate.recording import execution  # noqa: E402 - after cv2
-from devicecore.migrate.recording.bounds import range_of  # noqa: E402
+from devicecore.migrate.recording.bounds import find_range  # noqa: E402
 from devicecore.migrate.recording.current import RECORDING  # noqa: E402
 from devicecore.migrate.recording.elementwise import ELEMENTWISE  # noqa: E402
 from devicecore.migrate.recording.lazy_array import LazyArray  # noqa: E402
-from devicecore.migrate.recording.nodes import on_host  # noqa: E402
+from devicecore.migrate.recording.nodes import compute_on_host  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
 from tests.migrate.recording.frames import image as picture  # noqa: E402
 from tests.migrate.recording.frames import recorded, row, small  # noqa: E402
@@ -106,7 +106,7 @@ def test_an_operation(world: World, name: str, dtype: str) -> None:
         one, other = one > 99, other > 99
     else:
         one, other = one.astype(dtype), other.astype(dtype)
-    plain = [on_host(each.node) for each in (one, other)]
+    plain = [compute_on_host(each.node) for each in (one, other)]
     try:
         expected = function(*_args(name, *plain))
     except TypeError:
@@ -167,12 +167,12 @@ def test_noise_of_many_samples_is_computed_at_once() -> None:
         nodes.append([_noisy(made.arrays[0], each).node])
         RECORDING.reset(token)
     nodes[1:3] = pickle.loads(pickle.dumps(nodes[1:3]))  # as from other processes
-    ((members, (found,)),) = execution.computed_together(host_cpu(), nodes)
+    ((members, (found,)),) = execution.compute_frames(host_cpu(), nodes)
     assert members == [0, 1, 2, 3]
     for sample, each, value, (node,) in zip(samples, drawn, found, nodes, strict=True):
         expected = _noisy(cv2.flip(sample, 1), each)
         assert_like(value.numpy(), expected)
-        assert_like(on_host(node), expected)
+        assert_like(compute_on_host(node), expected)
 
 
 def test_noise_of_a_frame_that_has_ended_is_not_kept(world: World) -> None:
@@ -226,8 +226,8 @@ def test_values_lie_where_they_are_said_to(steps: Any, dtype: str, is_double: bo
                 array = _stepped(array, name, np.float64(number) if is_double else number)
             if type(array) is not LazyArray or array.is_on_host:
                 break
-            low, high = range_of(array.node.expr)
-            values = on_host(array.node)
+            low, high = find_range(array.node.expr)
+            values = compute_on_host(array.node)
             assert low <= values.min()
             assert values.max() <= high
     finally:
