@@ -17,7 +17,7 @@ import torch
 
 from devicecore.cv import catalog
 from devicecore.cv.native import original
-from devicecore.cv.results import on_host
+from devicecore.cv.results import to_host
 from devicecore.cv.self_test import keeps_promise
 
 
@@ -53,7 +53,7 @@ def parity(name: str, label: str, device: torch.device) -> dict[str, Any] | None
         moved, named = operation.replaced(
             args, kwargs, lambda x: torch.from_numpy(np.ascontiguousarray(x)).to(device)
         )
-        result = on_host(operation.run(None, *moved, **named), plan.finish)
+        result = to_host(operation.run(None, *moved, **named), plan.finish)
         expected = original(name)(*args, **kwargs)
         largest, differing, values = differences(result, expected)
         found["calls"] += 1

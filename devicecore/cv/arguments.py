@@ -1,4 +1,4 @@
-"""Arguments that are no images, as OpenCV reads them: whole numbers, sizes, values of a border."""
+"""Parses arguments that are not images as OpenCV does: integers, sizes, border values."""
 
 from __future__ import annotations
 

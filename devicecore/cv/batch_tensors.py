@@ -1,4 +1,4 @@
-"""The images of one call, as kernels take them: tensors on one device, of one batch or of none."""
+"""Gathers the images of one call as tensors on one device, as kernels take them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from devicecore.device import Device
 
 
-def gathered(images: Sequence[Any], device: Device) -> list[Any]:
+def gather_tensors(images: Sequence[Any], device: Device) -> list[Any]:
     """Return the images of a call as tensors on *device*; arrays go there.
 
     Args:

@@ -1,4 +1,4 @@
-"""Several images in one call: told from one image, stacked by size, and put together again."""
+"""Splits calls with several images, stacks images of one size, joins the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_batch(name: str, value: Any) -> bool:
     return getattr(value, "ndim", 0) == BATCH_AXES
 
 
-def calls(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Call]:
+def split_calls(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Call]:
     """Return a call for each image; what is no batch is given to all of them.
 
     Raises:
@@ -48,7 +48,7 @@ def calls(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Cal
     return found
 
 
-def stacked(
+def stack_by_size(
     found: Sequence[Call], images_in: Callable[..., list[Any]], replaced: Callable[..., Any]
 ) -> list[tuple[list[int], Call]]:
     """Return calls for whole batches of images of one size, each with the positions of its images.
@@ -84,17 +84,17 @@ def _rest(call: Call, replaced: Callable[..., Any], index: int) -> Any:
     return kind
 
 
-def apart(results: Any) -> list[Any]:
+def split_results(results: Any) -> list[Any]:
     """Return the results of single images from those of a whole batch."""
     if isinstance(results, list):
         return results
     if isinstance(results, tuple):
-        return list(zip(*map(apart, results), strict=True))
+        return list(zip(*map(split_results, results), strict=True))
     one_plane = results.ndim == BATCH_AXES and results.shape[-1] == 1
     return [each[..., 0] if one_plane else each for each in results]
 
 
-def joined(results: Sequence[Any], given: Any) -> Any:
+def join_results(results: Sequence[Any], given: Any) -> Any:
     """Return the results of single images as the images were given: a list, or one array."""
     if isinstance(given, (list, tuple)) or not all(getattr(each, "ndim", 0) for each in results):
         return list(results)

@@ -1,4 +1,4 @@
-"""Which pixel stands at a place outside of an image, for each of OpenCV's kinds of border."""
+"""Border index: which pixel OpenCV reads outside of an image, for each border type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPEATING = frozenset(
 BORDERS = REPEATING | {cv2.BORDER_CONSTANT}
 
 
-def repeated(places: Any, length: int, border_type: int) -> Any:
+def border_pixels(places: Any, length: int, border_type: int) -> Any:
     """Return the pixels of an axis that stand at *places*, which may be outside of it.
 
     Args:
@@ -42,7 +42,7 @@ def repeated(places: Any, length: int, border_type: int) -> Any:
     raise ValueError(msg)
 
 
-def index(length: int, before: int, after: int, border_type: int) -> NDArray[np.int64]:
+def border_index(length: int, before: int, after: int, border_type: int) -> NDArray[np.int64]:
     """Return the pixel at each place of an axis that was made longer; -1 is the constant value.
 
     Args:
@@ -57,5 +57,5 @@ def index(length: int, before: int, after: int, border_type: int) -> NDArray[np.
     places = np.arange(-before, length + after)
     if border_type == cv2.BORDER_CONSTANT:
         return np.where((places >= 0) & (places < length), places, -1)
-    found: NDArray[np.int64] = repeated(places, length, border_type)
+    found: NDArray[np.int64] = border_pixels(places, length, border_type)
     return found

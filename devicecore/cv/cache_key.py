@@ -1,4 +1,4 @@
-"""Which arguments make the same kind of call: what a plan is kept for."""
+"""Cache key: calls with equal keys share one plan."""
 
 from __future__ import annotations
 

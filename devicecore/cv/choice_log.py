@@ -1,4 +1,4 @@
-"""Which kernel `cv` takes for a call and why none before it, for ``devicecore`` at DEBUG.
+"""Logs which kernel `cv` takes for a call, and why no better one, for ``devicecore`` at DEBUG.
 
 It is said once for all calls that are alike: those that differ in sizes and numbers only.
 """
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from devicecore.cv.image import BATCH_AXES, image_of
 from devicecore.cv.reasons import likeness
-from devicecore.cv.refusals import DEEPEST, LONGEST, written
-from devicecore.cv.sequences import alike
+from devicecore.cv.refusals import DEEPEST, LONGEST, format_value
+from devicecore.cv.sequences import rebuild_sequence
 from devicecore.debug_log import debug, listed
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ def say_choice(
     positional = [*map(_described, args)]
     named = {key: _described(value) for key, value in kwargs.items()}
     likenesses = [(key, likeness(value)) for key, value in named.items()]
-    alike = (name, device, what, *refused, *map(likeness, positional), *likenesses)
-    if not _is_new(alike):
+    rebuild_sequence = (name, device, what, *refused, *map(likeness, positional), *likenesses)
+    if not _is_new(rebuild_sequence):
         return
-    given = [written(name, "", value) for value in positional]
-    given += [f"{key}={written(name, key, value)}" for key, value in named.items()]
+    given = [format_value(name, "", value) for value in positional]
+    given += [f"{key}={format_value(name, key, value)}" for key, value in named.items()]
     others = listed(dict(refused))
     debug("cv2.%s(%s) on %s: %s; passed over: %s", name, ", ".join(given), device, what, others)
 
@@ -77,7 +77,9 @@ def _described(value: Any, depth: int = 0) -> Any:
         if isinstance(value, (list, tuple)):
             if depth == DEEPEST:
                 return value
-            return alike(value, (_described(each, depth + 1) for each in value[:LONGEST]))
+            return rebuild_sequence(
+                value, (_described(each, depth + 1) for each in value[:LONGEST])
+            )
         if getattr(value, "ndim", 0) not in _IMAGE_AXES:
             return value
         shape = value.shape[1:] if value.ndim == BATCH_AXES else value.shape

@@ -1,4 +1,4 @@
-"""`createCLAHE` as OpenCV has it, of an object that computes on the current device."""
+"""`createCLAHE`: OpenCV's object, computing on the current device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`missing_types`: the element types that a device has not, found by trying them."""
+"""`missing_types`: the element types that a device lacks, found by trying them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call of a function of `devicecore.cv`: where it runs, and what comes back."""
+"""Dispatches one call of a `devicecore.cv` function: where it runs and what it returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.cv import batches, catalog, results
-from devicecore.cv.batch_tensors import gathered
+from devicecore.cv.batch_tensors import gather_tensors
 from devicecore.cv.choice_log import is_wanted, say_choice
 from devicecore.cv.dispatch_cache import CachedCall, dispatch_caches
 from devicecore.cv.host_copies import DEEPEST, HostCopies
@@ -90,9 +90,9 @@ def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[s
         return compute(name, args, kwargs)
     if not on_host and hasattr(given, "ndim"):
         return compute(name, args, kwargs)
-    found = batches.calls(name, args, kwargs)
+    found = batches.split_calls(name, args, kwargs)
     if on_host:
-        return batches.joined([compute(name, *each) for each in found], given)
+        return batches.join_results([compute(name, *each) for each in found], given)
     return _by_size(name, compute, found)
 
 
@@ -124,9 +124,9 @@ def _by_size(name: str, compute: Callable[..., Any], found: Sequence[batches.Cal
     if operation is None or any(operation.destination(*each) is not None for each in found):
         return [compute(name, *each) for each in found]
     results: list[Any] = [None] * len(found)
-    for positions, whole in batches.stacked(found, operation.images_in, operation.replaced):
+    for positions, whole in batches.stack_by_size(found, operation.images_in, operation.replaced):
         several = compute(name, *whole)
-        for position, result in zip(positions, batches.apart(several), strict=True):
+        for position, result in zip(positions, batches.split_results(several), strict=True):
             results[position] = result
     return results
 
@@ -177,12 +177,12 @@ def _computed(
 ) -> Any:
     """Compute a call on *device* if a kernel may, else by OpenCV."""
     try:
-        return computed(device, policy, name, args, kwargs)
+        return compute_by_kernel(device, policy, name, args, kwargs)
     except RefusedCallError as error:
         return _without_kernel(error, device, policy, name, args, kwargs)
 
 
-def computed(
+def compute_by_kernel(
     device: Device, policy: KernelPolicy, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Compute a call, of one image or of a batch in one array, by a kernel on *device*.
@@ -203,18 +203,18 @@ def computed(
     choice = choose(name, device, policy, args, kwargs)
     operation, plan = choice.operation, choice.plan
     images = operation.images_in(args, kwargs)
-    tensors = gathered(images, device)
+    tensors = gather_tensors(images, device)
     destination = operation.destination(args, kwargs)
     if _is_tensor(images[0]):
         if destination is None:
             dispatch_caches[name].remember(policy, args, kwargs, images, device, plan)
-        return results.into(destination, device.compute(plan.kernel, *tensors))
+        return results.write_into(destination, device.compute(plan.kernel, *tensors))
     result = device.compute(plan.kernel, *tensors)
     is_batch = images[0].ndim == BATCH_AXES
     if not is_batch:
-        return results.into(destination, results.on_host(result, plan.finish))
-    finished = results.of_batch(result, plan.finish)
-    into = results.each_into if isinstance(finished, list) else results.into
+        return results.write_into(destination, results.to_host(result, plan.finish))
+    finished = results.batch_results(result, plan.finish)
+    into = results.write_each_into if isinstance(finished, list) else results.write_into
     return into(destination, finished)
 
 
@@ -255,8 +255,8 @@ def _without_kernel(
 
 
 def _several_native(name: str, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    each = [_native(name, *call) for call in batches.calls(name, args, kwargs)]
-    return batches.joined(each, given)
+    each = [_native(name, *call) for call in batches.split_calls(name, args, kwargs)]
+    return batches.join_results(each, given)
 
 
 def _answered(

@@ -1,6 +1,6 @@
-"""Calls like one before: what was chosen then is used again, without choosing anew.
+"""Dispatch cache: reuses the kernel chosen for an earlier call with the same signature.
 
-A card may be done with a small call sooner than Python is with what goes before its launch.
+A GPU may be done with a small call sooner than Python is with what goes before its launch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What decides which pixels OpenCV computes here: its version, IPP, and the processor's FMA."""
+"""What decides OpenCV's pixels on this machine: its version, IPP, and the processor's FMA."""
 
 from __future__ import annotations
 

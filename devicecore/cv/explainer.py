@@ -1,4 +1,4 @@
-"""`Explainer`: why calls of one function have no kernel, or none that promises enough."""
+"""`Explainer`: why a call has no kernel, or none that is exact enough."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from attrs import evolve
 from devicecore.cv.environment import environment
 from devicecore.cv.image import Image
 from devicecore.cv.reasons import Reasons
-from devicecore.cv.refusal_causes import decisive
+from devicecore.cv.refusal_causes import find_causes
 from devicecore.cv.refusals import (
+    format_value,
     names_of_positional,
     why_no_signature,
     why_not_a_border_value,
     why_not_a_number,
     why_not_an_image,
-    written,
 )
-from devicecore.cv.sequences import alike
+from devicecore.cv.sequences import rebuild_sequence
 from devicecore.kernels.exactness import is_within
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Explainer:
         found = self._reasons.causes(
             environment(),
             call,
-            lambda: decisive(
+            lambda: find_causes(
                 self._named(call),
                 lambda changed: operation.planned((), changed) is None,
                 self._known_arguments(missing),
@@ -125,7 +125,7 @@ class Explainer:
 
         def search() -> tuple[str, ...]:
             known = self._known_arguments(_missing_in(call))
-            return decisive(self._named(call), is_refused, known)
+            return find_causes(self._named(call), is_refused, known)
 
         def write() -> str:
             found = self._reasons.causes((environment(), *about), call, search)
@@ -153,7 +153,7 @@ class Explainer:
         shown = dict(zip(own[:count], given[:count], strict=False))
         arguments = self._named(call)
         return ", ".join(
-            f"{(key := shown.get(each, each))}={written(name, key, arguments[each])}"
+            f"{(key := shown.get(each, each))}={format_value(name, key, arguments[each])}"
             if each in arguments
             else f"{each} is not given"
             for each in names
@@ -178,7 +178,7 @@ def _with_missing(value: Any, missing: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {key: _with_missing(each, missing) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return alike(value, (_with_missing(each, missing) for each in value))
+        return rebuild_sequence(value, (_with_missing(each, missing) for each in value))
     return value
 
 

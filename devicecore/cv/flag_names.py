@@ -1,4 +1,4 @@
-"""`flag_name`: OpenCV's names of the numbers that a call gives for its flags."""
+"""`flag_name`: OpenCV's name of a flag's number."""
 
 from __future__ import annotations
 

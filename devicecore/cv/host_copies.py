@@ -1,4 +1,4 @@
-"""Tensors as arrays for OpenCV, and its results as tensors again."""
+"""Copies tensors to arrays for OpenCV, and its results back to tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from devicecore.cv.image import BATCH_AXES, is_writable
 from devicecore.cv.results import OTHER_KIND
-from devicecore.cv.sequences import alike
+from devicecore.cv.sequences import rebuild_sequence
 from devicecore.frameworks.base.dlpack import tensor_from_numpy
 from devicecore.transfer import as_tensor, to_numpy
 
@@ -38,7 +38,7 @@ class HostCopies:
         if isinstance(value, (list, tuple)):
             if depth == DEEPEST:
                 return value
-            return alike(value, (self.of(each, depth + 1) for each in value))
+            return rebuild_sequence(value, (self.of(each, depth + 1) for each in value))
         if isinstance(value, np.ndarray):
             self._given.append(value)
             return value
@@ -60,7 +60,7 @@ class HostCopies:
             TypeError: The result was written into an array that stands beside tensors.
         """
         if isinstance(result, (list, tuple)):
-            return alike(result, map(self.returned, result))
+            return rebuild_sequence(result, map(self.returned, result))
         if not isinstance(result, np.ndarray):
             return result
         tensor = self._tensors.get(id(result))

@@ -1,4 +1,4 @@
-"""`Image`: what is known of an image without its pixels."""
+"""`Image`: shape and type of an image, without its pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernel answers a call: the first one on its device that promises enough, and keeps it."""
+"""Chooses the kernel of a call: the first one on its device that promises enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Operation`: one of OpenCV's functions in one kind of kernel, and the plans of its calls."""
+"""`Operation`: one OpenCV function in one kind of kernel, and the plans of its calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from devicecore.cv.image import Place, check_written, image_of, place_of, places
 from devicecore.cv.plan import in_parts
 from devicecore.cv.reasons import KeyedCall
 from devicecore.cv.result_rules import like_first
-from devicecore.cv.sequences import alike
+from devicecore.cv.sequences import rebuild_sequence
 from devicecore.kernels.exactness import is_within
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
     if getattr(value, "ndim", 0):
         return replace(value)
     if isinstance(value, (list, tuple)):
-        return alike(value, (_replaced(each, replace) for each in value))
+        return rebuild_sequence(value, (_replaced(each, replace) for each in value))
     return value
 
 

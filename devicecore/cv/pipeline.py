@@ -1,4 +1,4 @@
-"""`Pipeline`: several functions one after the other on one device, fused where that is possible."""
+"""`Pipeline`: several functions in sequence on one device, fused where possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attrs import frozen
 from devicecore.cv import batches, catalog, results
 from devicecore.cv.dispatch import device_for, function
 from devicecore.cv.native import original
-from devicecore.cv.preprocessing import normalised, preprocess
+from devicecore.cv.preprocessing import normalize_images, preprocess
 from devicecore.scope import current_device
 from devicecore.transfer import as_tensor
 
@@ -154,8 +154,8 @@ class Pipeline:
         if not moves:
             return images
         if is_list:
-            return [results.on_host(each) for each in images]
-        return results.on_host(images)
+            return [results.to_host(each) for each in images]
+        return results.to_host(images)
 
     def _input(self, images: Any) -> torch.Tensor:
         several = batches.is_batch("", images)
@@ -164,7 +164,7 @@ class Pipeline:
         if len(sizes) > 1:
             msg = f"the input of a network has one size, not {sizes}; add a resize"
             raise ValueError(msg)
-        return normalised(found, **self._named)
+        return normalize_images(found, **self._named)
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(step.name for step in self.steps)})"

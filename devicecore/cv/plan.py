@@ -1,4 +1,4 @@
-"""`Plan`: how one call will be computed, and what is promised of its pixels."""
+"""`Plan`: how one call is computed, what it returns, and how exact that is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from devicecore.cv.image import BATCH_AXES
-from devicecore.cv.results import first
+from devicecore.cv.results import first_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ class Plan:
             if found is not None:
                 return found
         result = self.run(*map(_with_all_axes, images))
-        return result if is_batch else first(result)
+        return result if is_batch else first_result(result)
 
 
 def in_parts(plan: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""Which kernels a caller allows: a label, the loosest promise, and whether OpenCV may answer."""
+"""`KernelPolicy`: the kernels that a caller allows, by label, exactness and fallback to OpenCV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`preprocess`: from images of bytes to the input of a network, in as few passes as possible."""
+"""`preprocess`: turns uint8 images into a network's input in as few passes as possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devicecore.cv.dispatch import device_for, function
 from devicecore.cv.image import BATCH_AXES
 from devicecore.cv.ops.preprocess import tables as preprocess_tables
 from devicecore.cv.policy import current_policy, using
-from devicecore.cv.recipe import Layout, PreprocessRecipe, normalised_bytes
+from devicecore.cv.recipe import Layout, PreprocessRecipe, normalized_bytes
 from devicecore.cv.self_test import self_test_failure
 from devicecore.optional import installed
 from devicecore.scope import current_device, device_scope
@@ -99,7 +99,7 @@ def preprocess(
         fused = fused_input(device, given, recipe)
         if fused is not None:
             return fused
-        return torch.stack([one_after_another(each, recipe, there) for each in given])
+        return torch.stack([preprocess_in_steps(each, recipe, there) for each in given])
 
 
 @lru_cache(maxsize=256)
@@ -122,7 +122,7 @@ def _recipe(
         border=_byte(border),
         is_swapped=_is_swapped(color, channels),
         blur=(blur, blur) if isinstance(blur, int) else blur,
-        values=normalised_bytes(mean, _divisor(std), channels, kind),
+        values=normalized_bytes(mean, _divisor(std), channels, kind),
         layout=_one_of("layout", layout, get_args(Layout)),
     )
 
@@ -177,7 +177,7 @@ def _tested(there: torch.device) -> str:
     from devicecore.cv.ops.preprocess import triton as fused  # as above
 
     picture = np.random.default_rng(7).integers(0, 256, (45, 61, 3), np.uint8)
-    values = normalised_bytes(0.4, 0.3, 3, torch.float32)
+    values = normalized_bytes(0.4, 0.3, 3, torch.float32)
     for mode in preprocess_tables.MODES:
         for blur in (None, (5, 3)):
             recipe = PreprocessRecipe((32, 24), mode, 114, True, blur, values, "NCHW")
@@ -186,13 +186,13 @@ def _tested(there: torch.device) -> str:
             except Exception as error:  # noqa: BLE001 - whatever it is, they do not work
                 return f"its self-test failed: {type(error).__name__}: {error}"
             with device_scope("cpu"), using("native"):
-                expected = one_after_another(picture, recipe, torch.device("cpu"))
+                expected = preprocess_in_steps(picture, recipe, torch.device("cpu"))
             if not torch.equal(found, expected):
                 return f"its self-test found other values than OpenCV's: {mode}, blur {blur}"
     return ""
 
 
-def one_after_another(image: Any, recipe: PreprocessRecipe, there: torch.device) -> torch.Tensor:
+def preprocess_in_steps(image: Any, recipe: PreprocessRecipe, there: torch.device) -> torch.Tensor:
     """Return one image by the functions that `preprocess` stands for."""
     height, width = image.shape[:2]
     columns, rows = preprocess_tables.spans(width, height, recipe.canvas, recipe.mode)
@@ -212,7 +212,7 @@ def one_after_another(image: Any, recipe: PreprocessRecipe, there: torch.device)
     return _looked_up(canvas, recipe.values, recipe.layout)
 
 
-def normalised(
+def normalize_images(
     images: Sequence[torch.Tensor],
     mean: float | Sequence[float],
     std: float | Sequence[float],
@@ -222,7 +222,7 @@ def normalised(
     """Return images of bytes and of one size as the input of a network, as `preprocess` does."""
     channels = _channels(images)
     kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
-    values = normalised_bytes(_key(mean), _divisor(_key(std)), channels, kind)
+    values = normalized_bytes(_key(mean), _divisor(_key(std)), channels, kind)
     layout = _one_of("layout", layout, get_args(Layout))
     found = [each.view(*each.shape[:2], channels) for each in images]
     return torch.stack([_looked_up(each, values, layout) for each in found])

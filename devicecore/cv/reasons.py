@@ -1,4 +1,4 @@
-"""`Reasons`: why calls have no kernel, found once for those that are alike."""
+"""`Reasons`: caches why calls have no kernel, once for equal calls."""
 
 from __future__ import annotations
 

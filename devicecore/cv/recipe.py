@@ -39,7 +39,7 @@ class PreprocessRecipe:
     layout: Layout
 
 
-def normalised_bytes(
+def normalized_bytes(
     mean: float | tuple[float, ...],
     std: float | tuple[float, ...],
     channels: int,

@@ -1,4 +1,4 @@
-"""`decisive`: the arguments for which a planner refuses a call, found by trying others."""
+"""`find_causes`: finds the arguments for which a planner refuses a call, by trying others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from devicecore.cv.image import Image
-from devicecore.cv.sequences import alike
+from devicecore.cv.sequences import rebuild_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _CHANNELS = (3, 1, 2, 4)
 _ABSENT = object()
 
 
-def decisive(
+def find_causes(
     arguments: Arguments,
     is_refused: Callable[[Arguments], bool],
     examples: Iterable[Arguments],
@@ -109,7 +109,7 @@ def _whole_calls(arguments: Arguments, examples: list[Arguments]) -> Iterator[Ar
 
 def _like(value: Any, other: Image) -> Any:
     if isinstance(value, (list, tuple)) and any(isinstance(each, Image) for each in value):
-        return alike(value, (_like(each, other) for each in value))
+        return rebuild_sequence(value, (_like(each, other) for each in value))
     if not isinstance(value, Image):
         return value
     return evolve(

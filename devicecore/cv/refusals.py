@@ -1,4 +1,4 @@
-"""What a refused call is told of its arguments: their names, types and flags."""
+"""Describes the arguments of a refused call: names, types and flags."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def why_not_a_number(name: str, value: Any, kind: str) -> str:
     """Return why a parameter that is a single number has none, or nothing."""
     if is_number(value, kind):
         return ""
-    return f"{name} is {written('', '', value)} ({_type(value)}), and not a plain {kind}"
+    return f"{name} is {format_value('', '', value)} ({_type(value)}), and not a plain {kind}"
 
 
 def why_not_a_border_value(name: str, value: Any) -> str:
@@ -88,7 +88,7 @@ def why_not_a_border_value(name: str, value: Any) -> str:
         and all(isinstance(each, (int, float)) for each in value)
     ):
         return ""
-    own = written(_ANY, _ANY, value)
+    own = format_value(_ANY, _ANY, value)
     return f"{name} is {own} ({_type(value)}), and neither a plain number nor up to four of them"
 
 
@@ -107,7 +107,7 @@ def names_of_positional(
     return next(fitting, parameters)
 
 
-def written(function: str, name: str, value: Any, depth: int = 0) -> str:
+def format_value(function: str, name: str, value: Any, depth: int = 0) -> str:
     """Return a value as a program would write it, briefly.
 
     Args:
@@ -144,7 +144,7 @@ def _items(value: Sequence[Any], depth: int) -> str:
     if depth == DEEPEST:
         return f"{first}...{last}"
     # Each of them is a letter at least.
-    text = ", ".join(written("", "", each, depth + 1) for each in value[:LONGEST])
+    text = ", ".join(format_value("", "", each, depth + 1) for each in value[:LONGEST])
     comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
     return first + text + comma + last
 

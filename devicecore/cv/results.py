@@ -1,4 +1,4 @@
-"""What a kernel returns, as OpenCV returns it: arrays of its shapes, numbers, tuples."""
+"""Converts what a kernel returns to what OpenCV returns: arrays, numbers, tuples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devicecore.cv.image import BATCH_AXES
-from devicecore.cv.sequences import alike
+from devicecore.cv.sequences import rebuild_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ OTHER_KIND = (
 )
 
 
-def on_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
+def to_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
     """Return the result of one image, whose tensors become arrays and numbers.
 
     Args:
@@ -28,25 +28,25 @@ def on_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
         finish: What makes OpenCV's kind of result of it.
     """
     if isinstance(result, (tuple, list)):
-        found: Any = alike(result, map(on_host, result))
+        found: Any = rebuild_sequence(result, map(to_host, result))
     else:
         found = _array(result) if result.ndim else result.item()
     return found if finish is None else finish(found)
 
 
-def first(result: Any) -> Any:
+def first_result(result: Any) -> Any:
     """Return the result of the first image of a batch, in OpenCV's shape."""
     if isinstance(result, (tuple, list)):
-        return alike(result, map(first, result))
+        return rebuild_sequence(result, map(first_result, result))
     one = result.select(0, 0)
     return one.select(2, 0) if one.ndim == 3 and one.size(2) == 1 else one
 
 
-def of_batch(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
+def batch_results(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
     """Return the results of a batch: one array, or a list where OpenCV returns something else."""
     if isinstance(result, (tuple, list)):
-        parts = (_in_opencvs_shape(of_batch(each)) for each in result)
-        found: Any = [alike(result, each) for each in zip(*parts, strict=True)]
+        parts = (_in_opencvs_shape(batch_results(each)) for each in result)
+        found: Any = [rebuild_sequence(result, each) for each in zip(*parts, strict=True)]
     else:
         found = _array(result)
     return found if finish is None else [finish(each) for each in found]
@@ -69,7 +69,7 @@ def _are_several(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
-def into(destination: Any, result: Any) -> Any:
+def write_into(destination: Any, result: Any) -> Any:
     """Return *destination* with the result in it, if it is of its kind, as OpenCV does.
 
     Args:
@@ -81,7 +81,7 @@ def into(destination: Any, result: Any) -> Any:
     """
     if _are_several(destination) and _are_several(result):
         given = [*destination, *[None] * (len(result) - len(destination))]
-        return alike(result, map(into, given, result))
+        return rebuild_sequence(result, map(write_into, given, result))
     if isinstance(destination, np.ndarray) != isinstance(result, np.ndarray) and (
         hasattr(destination, "ndim") and hasattr(result, "ndim")
     ):
@@ -103,7 +103,7 @@ def _as_matrix(shape: Sequence[int]) -> tuple[int, ...]:
     return (*shape, *[1] * (3 - len(shape)))
 
 
-def each_into(destination: Any, found: Sequence[Any]) -> list[Any]:
+def write_each_into(destination: Any, found: Sequence[Any]) -> list[Any]:
     """Return the results of a batch in the places that were given for all of them.
 
     Args:
@@ -112,7 +112,9 @@ def each_into(destination: Any, found: Sequence[Any]) -> list[Any]:
     """
     if destination is None:
         return list(found)
-    return [into(_part(destination, index, len(found)), one) for index, one in enumerate(found)]
+    return [
+        write_into(_part(destination, index, len(found)), one) for index, one in enumerate(found)
+    ]
 
 
 def _part(destination: Any, index: int, count: int) -> Any:

@@ -1,4 +1,4 @@
-"""Samples of other channel counts, sizes and strides, made of an operation's own."""
+"""Makes samples of other channel counts, sizes and strides of an operation's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kernel shows on first use that it keeps its promises; one that does not is left out."""
+"""Self-test: a kernel shows on first use that it is as exact as it promises, or is left out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from devicecore.cv.environment import environment
 from devicecore.cv.native import original
-from devicecore.cv.results import on_host
+from devicecore.cv.results import to_host
 from devicecore.cv.sample_layouts import CHANNELS, samples_of_channels, samples_of_sizes
 from devicecore.first_use import first_use
 from devicecore.fork import rearm_after_fork
@@ -128,7 +128,7 @@ def _fault(
         result = operation.run(device, *moved, **named)
     except Exception as error:  # noqa: BLE001 - whatever it is, the kernel does not work
         return f"its self-test failed: {type(error).__name__}: {error}"
-    found = on_host(result, plan.finish)
+    found = to_host(result, plan.finish)
     # After the kernel, which would else be given what OpenCV has written into an argument.
     try:
         expected = original(operation.name)(*args, **kwargs)

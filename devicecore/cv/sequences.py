@@ -1,4 +1,4 @@
-"""Lists and tuples of a call's arguments, and of results, with something else in them."""
+"""`rebuild_sequence`: a list or tuple of the same type with other items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def alike(value: Any, items: Iterable[Any]) -> Any:
+def rebuild_sequence(value: Any, items: Iterable[Any]) -> Any:
     """Return *items* as a tuple where *value* is one, and as a list otherwise.
 
     OpenCV tells these two apart, and not their subclasses, which need not be made of items at

@@ -1,4 +1,4 @@
-"""`Table`: constant numbers, kept on every device that has asked for them."""
+"""`Table`: a constant array, cached on every device that has asked for it."""
 
 from __future__ import annotations
 

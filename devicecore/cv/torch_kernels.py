@@ -1,4 +1,4 @@
-"""Registers what `catalog` lists as kernels; each imports torch when it is first asked."""
+"""Registers the catalogue's kernels; each imports torch on first use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kernel_for(name: str, label: str, device_type: str | None, *, needs_label: b
     def run(device: Any, /, *args: Any, **kwargs: Any) -> Any:
         found = operation()
         place = found.destination(args, kwargs)
-        return results.into(place, found.run(device, *args, **kwargs))
+        return results.write_into(place, found.run(device, *args, **kwargs))
 
     def supports(device: Any, /, *args: Any, **kwargs: Any) -> bool:
         return operation().supports(device, *args, **kwargs)

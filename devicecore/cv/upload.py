@@ -1,4 +1,4 @@
-"""Copies of host images to a card, on a stream of their own, so that they overlap with kernels."""
+"""Uploads host images to a GPU on a stream of their own, so that copies overlap with kernels."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SLOTS = 4
 
 
 class _PinnedSlot:
-    """Memory for one image on the card, and beside it on the host, that is used again and again.
+    """Memory for one image on the GPU, and beside it on the host, that is used again and again.
 
     Attributes:
-        on_card: The bytes on the card.
+        on_gpu: The bytes on the GPU.
         on_host: Page-locked bytes on the host; made when an image needs them.
-        copied: Set when the last copy into `on_card` is done.
-        used: Set when the kernels that read `on_card` are done.
+        copied: Set when the last copy into `on_gpu` is done.
+        used: Set when the kernels that read `on_gpu` are done.
     """
 
-    __slots__ = ("copied", "on_card", "on_host", "used", "views")
+    __slots__ = ("copied", "on_gpu", "on_host", "used", "views")
 
     def __init__(self, size: int, device: torch.device) -> None:
-        self.on_card: torch.Tensor = torch.empty(size, dtype=torch.uint8, device=device)
+        self.on_gpu: torch.Tensor = torch.empty(size, dtype=torch.uint8, device=device)
         self.on_host: torch.Tensor | None = None
         event: Any = torch.cuda.Event
         self.copied: Any = event()
@@ -42,17 +42,17 @@ class _PinnedSlot:
         self.views: dict[torch.Size, torch.Tensor] = {}
 
     def view(self, image: torch.Tensor) -> torch.Tensor:
-        """Return the memory on the card in the shape of *image*."""
+        """Return the memory on the GPU in the shape of *image*."""
         found = self.views.get(image.shape)
         if found is None:
-            found = self.views[image.shape] = self.on_card[: image.nbytes].view(image.shape)
+            found = self.views[image.shape] = self.on_gpu[: image.nbytes].view(image.shape)
         return found
 
     def staged(self, image: torch.Tensor) -> torch.Tensor:
         """Return a page-locked copy of *image*."""
         if self.on_host is None:
             self.on_host = torch.empty(
-                self.on_card.shape, dtype=torch.uint8, device="cpu", pin_memory=True
+                self.on_gpu.shape, dtype=torch.uint8, device="cpu", pin_memory=True
             )
         else:
             self.copied.synchronize()  # what was in there before
@@ -60,10 +60,10 @@ class _PinnedSlot:
 
 
 class Uploader:
-    """Copies of images of bytes to one card.
+    """Copies of images of bytes to one GPU.
 
     Args:
-        device: The card.
+        device: The GPU.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -74,7 +74,7 @@ class Uploader:
 
     @contextmanager
     def lent(self, image: torch.Tensor) -> Iterator[torch.Tensor]:
-        """Lend *image* on the card to whatever the block queues on the current stream.
+        """Lend *image* on the GPU to whatever the block queues on the current stream.
 
         A page-locked image is copied from where it lies, and must stay as it is until the copy is
         done; others go through page-locked memory, and may be changed at once.
@@ -102,13 +102,13 @@ class Uploader:
         """Return the slot that has been idle longest, if there are as many as there shall be."""
         with self._lock:
             slot = self._idle.popleft() if len(self._idle) >= _SLOTS else None
-        if slot is not None and slot.on_card.numel() >= size:
+        if slot is not None and slot.on_gpu.numel() >= size:
             return slot
         return _PinnedSlot(size, self._device)
 
 
 class _Uploaders:
-    """One uploader for each card, made on first use."""
+    """One uploader for each GPU, made on first use."""
 
     def __init__(self) -> None:
         self._made: dict[torch.device, Uploader] = {}
@@ -133,5 +133,5 @@ _uploaders = _Uploaders()
 
 
 def uploader_of(device: torch.device) -> Uploader:
-    """Return the uploader of a card."""
+    """Return the uploader of a GPU."""
     return _uploaders.of(device)

@@ -15,7 +15,7 @@ import torch
 from devicecore.cv import catalog
 from devicecore.cv.environment import environment
 from devicecore.cv.native import original
-from devicecore.cv.results import on_host
+from devicecore.cv.results import to_host
 from devicecore.cv.self_test import keeps_promise
 from tests.cv.device_limits import Limits, Refusing
 
@@ -59,7 +59,7 @@ def compare(
     found_args, found_kwargs = operation.replaced(args, kwargs, moved)
     given = [each.clone() for each in operation.images_in(found_args, found_kwargs)]
     with nullcontext() if limits is None else Refusing(limits):
-        found = on_host(operation.run(limited, *found_args, **found_kwargs), plan.finish)
+        found = to_host(operation.run(limited, *found_args, **found_kwargs), plan.finish)
     for before, now in zip(given, operation.images_in(found_args, found_kwargs), strict=True):
         assert before.numpy(force=True).tobytes() == now.numpy(force=True).tobytes(), "written into"
     # After the kernel, which would else be given what OpenCV has written into an argument.

@@ -30,13 +30,13 @@ def test_every_place_outside(border: str, length: int, place: int) -> None:
     kind = getattr(cv2, f"BORDER_{border}")
     expected = cv2.borderInterpolate(place, length, kind)
     before = max(0, -place)
-    found = border_index.index(length, before, max(0, place + 1 - length), kind)
+    found = border_index.border_index(length, before, max(0, place + 1 - length), kind)
     assert found[place + before] == expected
     if border == "CONSTANT":
         with pytest.raises(ValueError, match="repeats no pixels"):
-            border_index.repeated(np.arange(3), length, kind)
+            border_index.border_pixels(np.arange(3), length, kind)
     else:
-        assert border_index.repeated(torch.tensor(place), length, kind) == expected
+        assert border_index.border_pixels(torch.tensor(place), length, kind) == expected
 
 
 @pytest.mark.parametrize("border", BORDERS)

@@ -123,11 +123,11 @@ def test_calls_for_opencv_to_judge(name: str) -> None:
 
 
 def test_roots_are_rounded_once() -> None:
-    from devicecore.cv.torch_support.sqrt import root
+    from devicecore.cv.torch_support.sqrt import rounded_sqrt
 
     chance = np.random.default_rng(3)
     for scale in (1, 5e3, 1e9, 1e19):
         values = np.concatenate([[0.0, 1.0, 4.0, 2.0], chance.random(1_000_000) * scale])
-        assert np.array_equal(root(torch.from_numpy(values)).numpy(), np.sqrt(values))
+        assert np.array_equal(rounded_sqrt(torch.from_numpy(values)).numpy(), np.sqrt(values))
     squares = chance.integers(0, 1 << 53, 1_000_000).astype(np.float64)
-    assert np.array_equal(root(torch.from_numpy(squares)).numpy(), np.sqrt(squares))
+    assert np.array_equal(rounded_sqrt(torch.from_numpy(squares)).numpy(), np.sqrt(squares))

@@ -16,7 +16,7 @@ from devicecore.cv import catalog
 
 PREPROCESS = """
 import numpy as np, torch
-from devicecore.cv.recipe import PreprocessRecipe, normalised_bytes
+from devicecore.cv.recipe import PreprocessRecipe, normalized_bytes
 from devicecore.cv.ops.preprocess import triton as preprocess_triton
 from tests.cv.differential import image
 from tests.cv.test_preprocess import MEAN, STD, expected
@@ -28,7 +28,7 @@ calls = [
     ("stretch", (7, 3), "NCHW", 1),
 ]
 for mode, blur, layout, channels in calls:
-    values = normalised_bytes(MEAN[:channels], STD[:channels], channels, torch.float32)
+    values = normalized_bytes(MEAN[:channels], STD[:channels], channels, torch.float32)
     recipe = PreprocessRecipe((26, 19), mode, 114, channels == 3, blur, values, layout)
     pictures = [image(31, 22, channels), image(9, 40, channels)]
     found = preprocess_triton.run(pictures, recipe, torch.device("cpu"))

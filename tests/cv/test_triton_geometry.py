@@ -155,10 +155,10 @@ print(channels)
 
 BATCHES = """
 from devicecore.cv import catalog
-from devicecore.cv.results import of_batch
+from devicecore.cv.results import batch_results
 def check_batch(name, images, *args, **kwargs):
     operation = catalog.find(name, "triton")
-    found = of_batch(operation.run(None, images, *args, **kwargs))
+    found = batch_results(operation.run(None, images, *args, **kwargs))
     maps = (each.numpy() if isinstance(each, torch.Tensor) else each for each in args)
     given = list(maps)
     for own, picture in zip(found, images.numpy(), strict=True):

@@ -1,1 +1,1 @@
-"""What the torch kernels of several functions share; see each module."""
+"""Helpers that the torch kernels of several functions share."""

@@ -1,4 +1,4 @@
-"""Element types: OpenCV's saturation and rounding, and the types that torch can only move."""
+"""Element types: OpenCV's saturation and rounding; types that torch can only move."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def unsigned_as_signed(x: torch.Tensor) -> torch.Tensor:
     return x if signed is None else x.view(signed)
 
 
-def saturated(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def saturate(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Return *x* in another type: rounded half to even, and cut to what the type holds."""
     if dtype.is_floating_point:
         return x.to(dtype)

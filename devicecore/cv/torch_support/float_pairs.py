@@ -1,4 +1,4 @@
-"""`FloatPair`: numbers of about 48 bits, held as the sum of two float32, for want of float64."""
+"""`FloatPair`: double-float arithmetic, about 48 bits in two float32, for want of float64."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class FloatPair:
     def __truediv__(self, other: FloatPair) -> FloatPair:
         """Return a quotient."""
         first = self.high / other.high
-        rest = self - other * single(first)
+        rest = self - other * as_pair(first)
         second = rest.high / other.high
-        rest = rest - other * single(second)
-        return FloatPair(*two_sum(first, second)) + single(rest.high / other.high)
+        rest = rest - other * as_pair(second)
+        return FloatPair(*two_sum(first, second)) + as_pair(rest.high / other.high)
 
     def squared(self) -> FloatPair:
         """Return the squares."""
@@ -115,7 +115,7 @@ def _renormalised(high: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
     return total, rest - (total - high)
 
 
-def single(x: Tensor) -> FloatPair:
+def as_pair(x: Tensor) -> FloatPair:
     """Return float32 numbers as pairs."""
     return FloatPair(x, torch.zeros_like(x))
 

@@ -1,4 +1,4 @@
-"""Products and sums of float32 that are rounded once, on every device: `fused`, `multiply_add`."""
+"""Fused multiply-add of float32, rounded once on every device."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def multiply_add(src: Image, *, is_fused: bool) -> MultiplyAdd:
         is_fused: Whether it is rounded once, as with FMA, or twice.
     """
     if not is_fused:
-        return unfused
-    return fused if src.has_float64 else multiplied_and_added
+        return multiply_then_add
+    return fused_multiply_add if src.has_float64 else multiplied_and_added
 
 
-def unfused(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
+def multiply_then_add(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
     """Return ``a * b + c`` of float32, rounded twice, as without AVX2."""
     return a * b + c
 
 
-def fused(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
+def fused_multiply_add(a: Tensor, b: Tensor | float, c: Tensor | float) -> Tensor:
     """Return ``a * b + c``, rounded once, on a device that has float64.
 
     Args:

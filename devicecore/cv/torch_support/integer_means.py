@@ -1,4 +1,4 @@
-"""`whole_means`: means of integers in integers, as products with a float64 inverse are rounded."""
+"""`integer_means`: integer means, rounded as products with a float64 inverse are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.dtypes import quotient_and_rest
-from devicecore.cv.torch_support.pixels import read
+from devicecore.cv.torch_support.pixels import lookup_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OVERFLOW = 1 << 31
 
 
-def whole_means(count: int, least: int, most: int) -> Callable[[Tensor], Tensor] | None:
+def integer_means(count: int, least: int, most: int) -> Callable[[Tensor], Tensor] | None:
     """Return what makes means of sums of *count* integers from *least* to *most*, as int32.
 
     The means are ``rint(sum * (1.0 / count))`` in float64, computed without it: only where a mean
@@ -40,7 +40,7 @@ def whole_means(count: int, least: int, most: int) -> Callable[[Tensor], Tensor]
         found, rest = quotient_and_rest(sums.to(torch.int32) - least * count, count)
         up = (rest > count - rest).to(torch.int32)
         if ties is not None:
-            up = torch.where(rest == count - rest, read(ties.on(sums), found), up)
+            up = torch.where(rest == count - rest, lookup_rows(ties.on(sums), found), up)
         return found + (up + least)
 
     return means

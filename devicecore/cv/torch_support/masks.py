@@ -1,4 +1,4 @@
-"""Masks of OpenCV's functions: which pixels a call is about."""
+"""Masks: which pixels a call reads or writes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_mask(mask: Any, image: Any, *others: str) -> bool:
     )
 
 
-def masked(plan: Plan | None, mask: Any, image: Any, dst: Any) -> Plan | None:
+def apply_mask(plan: Plan | None, mask: Any, image: Any, dst: Any) -> Plan | None:
     """Return a plan whose result is 0 where there is a mask that is 0.
 
     Args:

@@ -1,4 +1,4 @@
-"""The second operand of arithmetic: an image like the first one, or numbers for the channels."""
+"""Second operands of arithmetic: an image like the first, or a number for each channel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fills_vectors(image: Image) -> bool:
     return image.height > 0 and image.width * image.channels >= _LONGEST_VECTOR
 
 
-def numbers(value: Any, image: Image, *, number_is_for_all: bool) -> list[float] | None:
+def channel_numbers(value: Any, image: Image, *, number_is_for_all: bool) -> list[float] | None:
     """Return a number for each channel, or None where OpenCV has to judge.
 
     Args:
@@ -74,7 +74,7 @@ def with_numbers(
     return lambda x: compute(x, table.on(x))
 
 
-def rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
+def round_to_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Return float values in a type of integers, as x86 does: what overflows int32 is its least."""
     whole = x.round()
     fits = (whole >= _OVERFLOW) & (whole < -_OVERFLOW)
@@ -82,6 +82,6 @@ def rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.where(fits, whole, _OVERFLOW).clamp_(limits.min, limits.max).to(dtype)
 
 
-def finished(x: Tensor, target: torch.dtype) -> Tensor:
+def convert_to(x: Tensor, target: torch.dtype) -> Tensor:
     """Return float values in another type, where integers are rounded as x86 does."""
-    return x.to(target) if target.is_floating_point else rounded(x, target)
+    return x.to(target) if target.is_floating_point else round_to_integers(x, target)

@@ -1,4 +1,4 @@
-"""`padded`: images with one of OpenCV's borders around them."""
+"""`pad_images`: images with one of OpenCV's borders around them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SIGN_BIT = {torch.uint16: 1 << 15, torch.uint32: 1 << 31}
 
 
-def padded(
+def pad_images(
     images: torch.Tensor,
     top: int,
     bottom: int,
@@ -57,7 +57,7 @@ def padded(
 
 @lru_cache(1024)
 def _table(length: int, before: int, after: int, border_type: int) -> Table:
-    return Table(border_index.index(length, before, after, border_type))
+    return Table(border_index.border_index(length, before, after, border_type))
 
 
 def _values(images: torch.Tensor, value: float | Sequence[float]) -> Sequence[float]:

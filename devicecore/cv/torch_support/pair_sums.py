@@ -1,4 +1,4 @@
-"""Means, deviations and norms of images on devices without float64, in `FloatPair`."""
+"""Means, deviations and norms in `FloatPair`, for devices without float64."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import cv2
 import torch
 
 from devicecore.cv.torch_support.error_free import two_square, two_sum
-from devicecore.cv.torch_support.float_pairs import FloatPair, of_integers, single
+from devicecore.cv.torch_support.float_pairs import FloatPair, as_pair, of_integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def norm_without_float64(kind: int, *, has_mask: bool) -> Callable[..., Tensor]:
     """
 
     def run(images: Tensor, *more: Tensor) -> Tensor:
-        others, off = more[: len(more) - has_mask], single(_values(images))
+        others, off = more[: len(more) - has_mask], as_pair(_values(images))
         if others:
             off = _difference(_values(images), _values(others[0]))
         if has_mask:
@@ -71,7 +71,7 @@ def norm_without_float64(kind: int, *, has_mask: bool) -> Callable[..., Tensor]:
 def _difference(one: Tensor, other: Tensor) -> FloatPair:
     if one.is_floating_point():
         return FloatPair(*two_sum(one, -other))
-    return single(one - other)
+    return as_pair(one - other)
 
 
 def _values(images: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def _is_wanted(images: Tensor, wanted: Tensor | None) -> Tensor:
 def _means(values: Tensor | FloatPair, is_wanted: Tensor) -> FloatPair:
     count = is_wanted.sum((1, 2), dtype=torch.int64)
     if isinstance(values, torch.Tensor) and values.is_floating_point():
-        values = single(values)
+        values = as_pair(values)
     if isinstance(values, FloatPair):
         sums = values.each(lambda x: torch.where(is_wanted, x, 0.0)).summed()
     else:

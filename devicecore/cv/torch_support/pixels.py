@@ -1,4 +1,4 @@
-"""Colours of pixels: taken apart in OpenCV's two orders, and put together again."""
+"""Splits pixels into colors in BGR or RGB order, and joins them again."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def as_bytes(x: Tensor) -> Tensor:
     return x.clamp_(0, 255).to(torch.uint8)
 
 
-def read(table: Tensor, index: Tensor) -> Tensor:
+def lookup_rows(table: Tensor, index: Tensor) -> Tensor:
     """Return the rows of a table that whole numbers of any axes name."""
     return table.index_select(0, index.reshape(-1)).view(*index.shape, *table.shape[1:])

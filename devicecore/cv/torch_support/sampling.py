@@ -1,4 +1,4 @@
-"""Reads images at places given in float32, as OpenCV's warps do since version 5."""
+"""Samples images at float32 coordinates, as OpenCV's warps do since version 5."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import torch
 from attrs import frozen
 
 from devicecore.cv.arguments import constant
-from devicecore.cv.border_index import BORDERS, repeated
+from devicecore.cv.border_index import BORDERS, border_pixels
 from devicecore.cv.environment import environment
-from devicecore.cv.torch_support.dtypes import fma, saturated, unsigned_as_signed
+from devicecore.cv.torch_support.dtypes import fma, saturate, unsigned_as_signed
 from devicecore.cv.torch_support.error_free import multiplied_and_added
-from devicecore.cv.torch_support.fma import fused, unfused
-from devicecore.cv.torch_support.padding import padded
+from devicecore.cv.torch_support.fma import fused_multiply_add, multiply_then_add
+from devicecore.cv.torch_support.padding import pad_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,12 +90,12 @@ class Sampler:
         else:
             x, y = _countable(x), _countable(y)
         if self.border == cv2.BORDER_CONSTANT:  # one pixel of it is enough on each side
-            images = padded(images, 1, 1, 1, 1, self.border, self.values)
+            images = pad_images(images, 1, 1, 1, 1, self.border, self.values)
         if self.interpolation == cv2.INTER_NEAREST:
             return self._row(images, x.round(), y.round(), (0,))[0]
         left, top = x.floor(), y.floor()
         mixed = self._cubic if self.is_cubic else self._linear
-        found = saturated(mixed(images, left, top, x - left, y - top), images.dtype)
+        found = saturate(mixed(images, left, top, x - left, y - top), images.dtype)
         if self.border == cv2.BORDER_CONSTANT and found.is_floating_point() and not self.is_cubic:
             inside = (left >= -1) & (left < width) & (top >= -1) & (top < height)
             return found.masked_fill_(self._has_no_number(*places, inside)[..., None], math.nan)
@@ -125,7 +125,7 @@ class Sampler:
             y: How far below the rows.
         """
         if self.border == cv2.BORDER_CONSTANT:
-            images = padded(images, 1, 1, 1, 1, self.border, self.values)
+            images = pad_images(images, 1, 1, 1, 1, self.border, self.values)
         total: Any = 0
         for row, share in ((top, PARTS - y), (top + 1, y)):
             first, second = self._row(images, left, row, (0, 1))
@@ -173,15 +173,15 @@ class Sampler:
                 to integers.
         """
         if not self.is_fused:
-            return unfused
+            return multiply_then_add
         return fma if self.has_float64 and not dtype.is_floating_point else self.multiply_add
 
     @property
     def multiply_add(self) -> MultiplyAdd:
         """What computes ``a * b + c`` of float32, rounded once or twice as OpenCV does here."""
         if not self.is_fused:
-            return unfused
-        return fused if self.has_float64 else multiplied_and_added
+            return multiply_then_add
+        return fused_multiply_add if self.has_float64 else multiplied_and_added
 
     def _row(
         self, images: Tensor, column: Tensor, row: Tensor, steps: tuple[int, ...]
@@ -204,7 +204,7 @@ class Sampler:
         """Return the pixels of an axis, which has the constant border in it, at whole places."""
         if self.border == cv2.BORDER_CONSTANT:
             return (place + (step + 1)).clamp(0, length - 1).to(torch.int32)
-        found: Tensor = repeated(place.to(torch.int32) + step, length, self.border)
+        found: Tensor = border_pixels(place.to(torch.int32) + step, length, self.border)
         return found
 
 

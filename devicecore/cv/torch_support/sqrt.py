@@ -1,4 +1,4 @@
-"""`root`: square roots of float64 that are rounded once; those of torch on the CPU are not."""
+"""`rounded_sqrt`: float64 square roots rounded once; torch's on the CPU are not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 _SPLITTER = float((1 << 27) + 1)
 
 
-def root(x: torch.Tensor) -> torch.Tensor:
+def rounded_sqrt(x: torch.Tensor) -> torch.Tensor:
     """Return the square roots of float64 values that are not negative."""
     about = x.sqrt()
     scaled = about * _SPLITTER

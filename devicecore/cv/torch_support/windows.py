@@ -1,4 +1,4 @@
-"""Windows around pixels: their borders and anchors, and sums of pixels by weight."""
+"""Windows around pixels: borders, anchors, and weighted sums."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from attrs import frozen
 
 from devicecore.cv.arguments import whole
-from devicecore.cv.torch_support.padding import padded
+from devicecore.cv.torch_support.padding import pad_images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Window:
     ) -> Tensor:
         """Return *images* with the borders that windows of all their pixels reach into."""
         bottom, right = self.height - 1 - self.top, self.width - 1 - self.left
-        return padded(images, self.top, bottom, self.left, right, border_type, value)
+        return pad_images(images, self.top, bottom, self.left, right, border_type, value)
 
 
 def window(size: Any, anchor: Any = (-1, -1)) -> Window:
@@ -58,8 +58,8 @@ def window(size: Any, anchor: Any = (-1, -1)) -> Window:
         ValueError: There is no such window.
         TypeError: These are no integers.
     """
-    width, height = pair(size)
-    x, y = pair(anchor)
+    width, height = two_integers(size)
+    x, y = two_integers(anchor)
     left, top = (width // 2 if x == -1 else x), (height // 2 if y == -1 else y)
     if not (0 <= left < width and 0 <= top < height):
         msg = f"a window of {width} x {height} has no pixel at {x}, {y}"
@@ -67,7 +67,7 @@ def window(size: Any, anchor: Any = (-1, -1)) -> Window:
     return Window(width, height, left, top)
 
 
-def pair(value: Any) -> tuple[int, int]:
+def two_integers(value: Any) -> tuple[int, int]:
     """Return two integers.
 
     Raises:
@@ -77,7 +77,7 @@ def pair(value: Any) -> tuple[int, int]:
     return first, second
 
 
-def weighted(x: Tensor, axis: int, weights: Sequence[int]) -> Tensor:
+def weighted_sum(x: Tensor, axis: int, weights: Sequence[int]) -> Tensor:
     """Return sums of neighbours along an axis by whole weights; it gets shorter by the taps."""
     length = x.shape[axis] - len(weights) + 1
     total: Tensor | None = None

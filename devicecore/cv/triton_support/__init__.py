@@ -1,1 +1,1 @@
-"""What the Triton kernels of several functions share: launches, strips, gathers."""
+"""Helpers that the Triton kernels of several functions share: launches, strips, gathers."""

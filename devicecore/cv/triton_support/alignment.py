@@ -1,4 +1,4 @@
-"""Images in the memory that kernels of four pixels at a time need: whole words, whole groups."""
+"""Aligns images in memory for kernels that read four pixels at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def groups(pixels: int) -> int:
     return -(-pixels // GROUP)
 
 
-def aligned(images: torch.Tensor, to: int) -> torch.Tensor:
+def align_images(images: torch.Tensor, to: int) -> torch.Tensor:
     """Return images in one piece of memory that begins at a multiple of *to* bytes."""
     images = images.contiguous()
     return images.clone() if images.data_ptr() % to else images
@@ -52,5 +52,5 @@ def writable(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, 
 
 
 def is_native(device: torch.device) -> bool:
-    """Return whether kernels may use instructions of NVIDIA's cards."""
+    """Return whether kernels may use instructions of NVIDIA's GPUs."""
     return device.type == "cuda" and torch.version.hip is None

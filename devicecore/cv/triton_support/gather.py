@@ -1,4 +1,4 @@
-"""Copies of pixels to where tables of columns and rows ask for them, by one kernel of Triton."""
+"""Gathers pixels by tables of columns and rows, in one Triton kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from devicecore.cv.table import Table
 from devicecore.cv.triton_support.alignment import GROUP
 from devicecore.cv.triton_support.kernels.gather import pick
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,9 @@ def fits(src: Image, width: int, height: int) -> bool:
     return max(src.height * src.width, height * width) * src.channels < _LARGEST
 
 
-def picked(src: Image, columns: Index, rows: Index, values: Sequence[float] = ()) -> Plan | None:
+def plan_gather(
+    src: Image, columns: Index, rows: Index, values: Sequence[float] = ()
+) -> Plan | None:
     """Return how pixels of images of bytes are copied, or None where the kernel cannot.
 
     Args:
@@ -88,7 +90,7 @@ def picked(src: Image, columns: Index, rows: Index, values: Sequence[float] = ()
         rest = (*tables, value, bytes_, width, run.before, run.length, start, edges)
         return Launch(pick, (edges + inner, height, count), rest, constants, _WARPS)
 
-    return launched(src, (height, width, channels), launch)
+    return plan_launch(src, (height, width, channels), launch)
 
 
 def _longest_run(columns: Index) -> _Run:

@@ -1,4 +1,4 @@
-"""`Launch`: one of Triton's kernels with all its arguments but the tensors that vary."""
+"""`Launch`: a Triton kernel with all its arguments but the tensors that vary."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class Launch:
         if _is_the_only_one():
             self._launch(index, tensors)
         else:
-            with current(tensors[0].device):
+            with device_context(tensors[0].device):
                 self._launch(index, tensors)
 
     def _launch(self, index: int, tensors: Sequence[torch.Tensor]) -> None:
         addresses = [tensor.data_ptr() for tensor in tensors]
-        # A handle is of one card.
+        # A handle is of one GPU.
         key = (index, *[address % _ALIGNMENT for address in addresses])
         known = self._known.get(key)
         if known is None:
@@ -82,7 +82,7 @@ class Launch:
                 self._known[key] = handle, handle.run, own, _driver.active.get_current_stream
             return
         handle, run, own, stream_of = known
-        # Of a tensor, a handle asks for the address and whether it is the card's.
+        # Of a tensor, a handle asks for the address and whether it is the GPU's.
         if _is_watched():
             handle[self._grid](*addresses, *self._all, stream=stream_of(index))
         else:
@@ -102,7 +102,7 @@ def _is_the_only_one() -> bool:
     return torch.cuda.device_count() == 1
 
 
-def current(device: torch.device) -> AbstractContextManager[object]:
+def device_context(device: torch.device) -> AbstractContextManager[object]:
     """Return a block in which *device* is the current one; entering takes as long as a launch."""
     if _is_the_only_one() or torch.cuda.current_device() == device.index:
         return nullcontext()

@@ -1,4 +1,4 @@
-"""`launched`: the plan of a call that is one launch of a kernel, from images to one result."""
+"""`plan_launch`: the plan of a call that is one kernel launch with one result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from devicecore.cv.plan import Plan
-from devicecore.cv.triton_support.alignment import GROUP, WORD, aligned, readable, writable
+from devicecore.cv.triton_support.alignment import GROUP, WORD, align_images, readable, writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_LAUNCHES = 16
 
 
-def launched(
+def plan_launch(
     src: Image,
     shape: tuple[int, int, int],
     launch: Callable[[int, torch.device], Launch],
@@ -52,7 +52,7 @@ def launched(
     def run(*images: torch.Tensor) -> torch.Tensor:
         first = images[0]
         whole = (first.shape[0], *shape)
-        sources = [aligned(each.expand(first.shape), alignment) for each in images]
+        sources = [align_images(each.expand(first.shape), alignment) for each in images]
         if in_groups:
             memory, found = writable(whole, first.device)
             sources = [readable(each) for each in sources]

@@ -1,4 +1,4 @@
-"""Functions of each byte by itself, by kernels of Triton.
+"""Elementwise functions of uint8 images by Triton kernels.
 
 What a call means, and whether it can be computed, is what torch's kernel of the same function says.
 """
@@ -21,7 +21,7 @@ from devicecore.cv.table import Table
 from devicecore.cv.triton_support.alignment import groups, is_native
 from devicecore.cv.triton_support.kernels import pointwise as kernels
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -61,7 +61,7 @@ def _operation(name: str, planner: Callable[..., Plan | None]) -> Operation:
     )
 
 
-def by_table(name: str) -> Operation:
+def lookup_operation(name: str) -> Operation:
     """Return an operation that reads a table of what torch's kernel makes of the 256 bytes."""
     known = _of_torch(name)
 
@@ -95,7 +95,7 @@ def _lookup_plan(src: Image, table: torch.Tensor) -> Plan:
         return Launch(kernels.look_up, grid, (own, count), constants, _WARPS)
 
     shape = (src.height, src.width, src.channels)
-    return launched(src, shape, launch, dtype=table.dtype, alignment=1, in_groups=False)
+    return plan_launch(src, shape, launch, dtype=table.dtype, alignment=1, in_groups=False)
 
 
 def _beside(number: torch.Tensor, plan: Plan) -> Plan:
@@ -113,7 +113,7 @@ def _beside(number: torch.Tensor, plan: Plan) -> Plan:
     return Plan(run, quick=quick)
 
 
-def combined(name: str, *scales: str) -> Operation:
+def binary_operation(name: str, *scales: str) -> Operation:
     """Return an operation of two images of bytes.
 
     Args:
@@ -152,7 +152,7 @@ def combined(name: str, *scales: str) -> Operation:
             return Launch(kernels.combine, grid, (words, *weights), constants, _WARPS)
 
         shape = (first.height, first.width, first.channels)
-        return launched(first, shape, launch, promise=plan.promise)
+        return plan_launch(first, shape, launch, promise=plan.promise)
 
     return _operation(name, planner)
 

@@ -1,4 +1,4 @@
-"""Launches of kernels of neighbourhoods: which program does which words of which rows."""
+"""Launches neighbourhood kernels: which program computes which words of which rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ KEPT_VALUES, WRITTEN = 32, 4
 ALIGNMENT = 16
 _WORD = 4
 _MOST_BYTES = 1 << 30
-# From this capability on, CUDA cards compare two halves of a word by one instruction.
+# From this capability on, CUDA GPUs compare two halves of a word by one instruction.
 _HALVES = (9, 0)
 
 
@@ -96,7 +96,7 @@ def strips(
         )
 
     shape = (src.height, src.width, src.channels)
-    return launched(src, shape, launch, dtype=dtype, alignment=ALIGNMENT, in_groups=False)
+    return plan_launch(src, shape, launch, dtype=dtype, alignment=ALIGNMENT, in_groups=False)
 
 
 def _group(length: int, kept: int, most: int, size: int) -> int:
@@ -131,7 +131,7 @@ def warps_of(block: int) -> int:
 
 
 def compares_halves(device: torch.device) -> bool:
-    """Return whether a card compares both halves of words by one instruction."""
+    """Return whether a GPU compares both halves of words by one instruction."""
     if device.type != "cuda" or torch.version.hip is not None:
         return False
     return torch.cuda.get_device_capability(device) >= _HALVES

@@ -1,4 +1,4 @@
-"""Sums by whole weights, as kernels of Triton compute them: what they are compiled for."""
+"""Plans integer-weighted sums by Triton: what the kernel is compiled for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HALF, _WORD = 1 << 16, 1 << 32
 _LARGEST = 16
 
 
-def correlated(
+def plan_weighted_sums(
     src: Image,
     rows: Sequence[Sequence[int]],
     down: Sequence[int],

@@ -9,7 +9,7 @@ import cv2
 from attrs import frozen
 
 from devicecore.cv import catalog
-from devicecore.cv.dispatch import computed
+from devicecore.cv.dispatch import compute_by_kernel
 from devicecore.cv.native import original
 from devicecore.cv.policy import KernelPolicy
 
@@ -127,7 +127,7 @@ class VisionOperation:
         """
         assert options is not None  # all calls of the program have them
         policy = _policy(options)
-        return computed(device, policy, self.function, _batches(args), _named(kwargs))
+        return compute_by_kernel(device, policy, self.function, _batches(args), _named(kwargs))
 
 
 @cache

@@ -59,8 +59,8 @@ class VisionStrategy:
         if not _is_plain(args, kwargs) and (reason := _why_only_opencv(self.name, args, kwargs)):
             refused = {"the migrator": reason}
             raise RefusedCallError("cv2." + self.name, device.name, refused)
-        computed, policy = _by(options)
-        return computed(device, policy, self.name, args, kwargs)
+        compute_by_kernel, policy = _by(options)
+        return compute_by_kernel(device, policy, self.name, args, kwargs)
 
 
 # Most arguments are of these, and time is short.
@@ -89,10 +89,12 @@ def _by(options: Options) -> tuple[Callable[..., Any], KernelPolicy]:
     """Return what computes calls, and which kernels it takes."""
     with first_use():  # torch, for one, may not be imported yet
         from devicecore.cv import kernel_choice  # noqa: F401 - with what computes calls
-        from devicecore.cv.dispatch import computed
+        from devicecore.cv.dispatch import compute_by_kernel
         from devicecore.cv.policy import KernelPolicy
 
-    return computed, KernelPolicy(label=options.kernel, accepted=options.accept, is_strict=True)
+    return compute_by_kernel, KernelPolicy(
+        label=options.kernel, accepted=options.accept, is_strict=True
+    )
 
 
 def _why_only_opencv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

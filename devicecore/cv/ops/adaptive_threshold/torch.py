@@ -1,4 +1,4 @@
-"""`cv2.adaptiveThreshold` on tensors of torch."""
+"""`cv2.adaptiveThreshold` on torch tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devicecore.cv.ops.box_filter.box_sums import box_plan
 from devicecore.cv.ops.gaussian_blur.float_blur import float_weights, gaussian_blur
 from devicecore.cv.plan import Plan
 from devicecore.cv.torch_support.fma import multiply_add
-from devicecore.cv.torch_support.operands import rounded
+from devicecore.cv.torch_support.operands import round_to_integers
 from devicecore.cv.torch_support.windows import window
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ def _means(src: Image, method: int, size: int) -> Callable[[Tensor], Tensor] | N
     across, down = float_weights((sizes[0], sizes[1]), (0, 0))
     add = multiply_add(src, is_fused=here.has_fma)
     blurred = gaussian_blur(across, down, cv2.BORDER_REPLICATE, add)
-    return lambda images: rounded(blurred(images.float()), torch.uint8)
+    return lambda images: round_to_integers(blurred(images.float()), torch.uint8)

@@ -10,8 +10,13 @@ import torch
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.dtypes import unsigned_as_signed
-from devicecore.cv.torch_support.operands import SMALL_INTEGERS, finished, numbers, with_numbers
-from devicecore.cv.torch_support.pixels import read
+from devicecore.cv.torch_support.operands import (
+    SMALL_INTEGERS,
+    channel_numbers,
+    convert_to,
+    with_numbers,
+)
+from devicecore.cv.torch_support.pixels import lookup_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,11 +46,11 @@ def with_scalar(
         scale: A factor that *compute* has in it.
         compute: Takes values of the image and the numbers, both as arrays or both as tensors.
     """
-    values = numbers(value, src, number_is_for_all=True)
+    values = channel_numbers(value, src, number_is_for_all=True)
     if values is None:
         return None
     if src.has_float64:
-        return Plan(with_numbers(lambda a, b: finished(compute(a.double(), b), target), values))
+        return Plan(with_numbers(lambda a, b: convert_to(compute(a.double(), b), target), values))
     if src.dtype in SMALL_INTEGERS:
         return _by_table(src, values, target, compute)
     kept, promise = floats_for(src, values)
@@ -88,13 +93,13 @@ def _by_table(src: Image, values: list[float], target: torch.dtype, compute: Com
         place = images.to(torch.int32) - int(limits.min)
         if columns > 1:
             place = place * columns + torch.arange(columns, dtype=torch.int32, device=images.device)
-        return read(there, place).view(target)
+        return lookup_rows(there, place).view(target)
 
     return Plan(run)
 
 
 def _finished(x: NDArray[Any], target: torch.dtype) -> NDArray[Any]:
-    """Return what `finished` does, on the host."""
+    """Return what `convert_to` does, on the host."""
     kind = np.dtype(str(target).removeprefix("torch."))
     if kind.kind == "f":
         return x.astype(kind)

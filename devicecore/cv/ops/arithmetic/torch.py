@@ -1,4 +1,4 @@
-"""`cv2.add`, `subtract`, `absdiff`, `multiply` and `divide` on tensors of torch."""
+"""`cv2.add`, `subtract`, `absdiff`, `multiply` and `divide` on torch tensors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from devicecore.cv.operation import operation
 from devicecore.cv.ops.arithmetic.scalars import floats_for, with_scalar
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import of_depth
-from devicecore.cv.torch_support.dtypes import nearest_quotient, saturated
-from devicecore.cv.torch_support.masks import masked
+from devicecore.cv.torch_support.dtypes import nearest_quotient, saturate
+from devicecore.cv.torch_support.masks import apply_mask
 from devicecore.cv.torch_support.operands import (
     SMALL_INTEGERS,
+    channel_numbers,
+    convert_to,
     fills_vectors,
-    finished,
     is_alike,
-    numbers,
-    rounded,
+    round_to_integers,
     with_numbers,
 )
 
@@ -93,7 +93,7 @@ def add(
     dtype: int = -1,
 ) -> Plan | None:
     """Plan one call of ``cv2.add``."""
-    return masked(_sums(torch.add, src1, src2, dtype), mask, src1, dst)
+    return apply_mask(_sums(torch.add, src1, src2, dtype), mask, src1, dst)
 
 
 @operation("src1", "src2", "mask", examples=typed_sum_examples, result=of_depth("dtype"))
@@ -105,7 +105,7 @@ def subtract(
     dtype: int = -1,
 ) -> Plan | None:
     """Plan one call of ``cv2.subtract``."""
-    return masked(_sums(torch.sub, src1, src2, dtype), mask, src1, dst)
+    return apply_mask(_sums(torch.sub, src1, src2, dtype), mask, src1, dst)
 
 
 @operation("src1", "src2", examples=sum_examples)
@@ -142,7 +142,7 @@ def multiply(
 
 def _float_products(src: Image, target: torch.dtype, scale: float) -> Plan | None:
     if target is getattr(torch, src.dtype):
-        return Plan(lambda a, b: finished(a.float() * scale * b.float(), target))
+        return Plan(lambda a, b: convert_to(a.float() * scale * b.float(), target))
     if scale == 1 and target is torch.float32:
         return Plan(lambda a, b: a.float() * b.float())
     return None  # converted piece by piece, and the ends of those in another order
@@ -170,7 +170,7 @@ def divide(
         work, share = torch.float64, float(scale)
     else:
         return _whole_quotients(target) if scale == 1 else None
-    return Plan(lambda a, b: finished(_quotient(a.to(work), b.to(work), share, target), target))
+    return Plan(lambda a, b: convert_to(_quotient(a.to(work), b.to(work), share, target), target))
 
 
 def _is_known(src: Image, target: torch.dtype) -> bool:
@@ -201,13 +201,13 @@ def _sums(combine: Combine, src1: Image, src2: Any, dtype: int) -> Plan | None:
     work = target if target.is_floating_point else torch.int32
 
     def compute(a: Tensor, b: Tensor) -> Tensor:
-        return saturated(combine(a.to(work), b.to(work)), target)
+        return saturate(combine(a.to(work), b.to(work)), target)
 
     if is_alike(src1, src2):
         integers = SMALL_INTEGERS if src1.dtype in SMALL_INTEGERS else {"float32"}
         has_target = src1.dtype == src2.dtype or dtype >= 0
         return Plan(compute) if src2.dtype in integers and has_target else None
-    values = numbers(src2, src1, number_is_for_all=True)
+    values = channel_numbers(src2, src1, number_is_for_all=True)
     if values is None:
         return None
     if not work.is_floating_point:
@@ -225,7 +225,7 @@ def _products_of_integers(src: Image, target: torch.dtype, scale: float) -> Plan
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         product = a.to(torch.int64) * b.to(torch.int64)
-        return saturated(torch.where(product < _OVERFLOW, product, -_OVERFLOW), target)
+        return saturate(torch.where(product < _OVERFLOW, product, -_OVERFLOW), target)
 
     return Plan(run)
 
@@ -237,24 +237,24 @@ def _whole_quotients(target: torch.dtype) -> Plan:
         x, y = a.to(torch.int32), b.to(torch.int32)
         found = nearest_quotient(x.abs(), y.abs().clamp_(min=1))
         found = torch.where((x < 0) == (y < 0), found, -found)
-        return saturated(torch.where(y == 0, 0, found), target)
+        return saturate(torch.where(y == 0, 0, found), target)
 
     return Plan(run)
 
 
 def _as_whole(x: Tensor, target: torch.dtype) -> Tensor:
-    return saturated(rounded(x, torch.int32), target)
+    return saturate(round_to_integers(x, torch.int32), target)
 
 
 def _whole_products(target: torch.dtype) -> Plan:
     """Plan products of integers, which overflow as those of int32 do."""
     if target is not torch.uint16:
-        return Plan(lambda a, b: saturated(a.to(torch.int32) * b.to(torch.int32), target))
+        return Plan(lambda a, b: saturate(a.to(torch.int32) * b.to(torch.int32), target))
     half = 1 << 31
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         product = a.to(torch.int64) * b.to(torch.int64)
-        return saturated(((product + half) & 0xFFFFFFFF) - half, target)
+        return saturate(((product + half) & 0xFFFFFFFF) - half, target)
 
     return Plan(run)
 

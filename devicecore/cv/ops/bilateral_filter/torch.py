@@ -1,4 +1,4 @@
-"""`cv2.bilateralFilter` on tensors of torch: means of neighbours that have nearly the colour."""
+"""`cv2.bilateralFilter` on torch tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from devicecore.cv.arguments import whole
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.pixels import read
+from devicecore.cv.torch_support.pixels import lookup_rows
 from devicecore.cv.torch_support.windows import FILTER_BORDERS, Window
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def bilateralFilter(
         for (top, left), share in shares:
             other = bordered[:, top : top + height, left : left + width]
             apart = (other - own).abs_().sum(-1, keepdim=True, dtype=torch.int32)
-            weight = read(table, apart).mul_(share)
+            weight = lookup_rows(table, apart).mul_(share)
             total += weight
             colours += other * weight
         return (colours / total).round_().clamp_(0, 255).to(torch.uint8)

@@ -1,4 +1,4 @@
-"""`cv2.bitwise_and`, `bitwise_or`, `bitwise_xor` and `bitwise_not` on tensors of torch."""
+"""`cv2.bitwise_and`, `bitwise_or`, `bitwise_xor` and `bitwise_not` on torch tensors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
-from devicecore.cv.torch_support.masks import masked
-from devicecore.cv.torch_support.operands import is_alike, numbers, with_numbers
+from devicecore.cv.torch_support.masks import apply_mask
+from devicecore.cv.torch_support.operands import channel_numbers, is_alike, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +103,7 @@ def _masked(plan: Plan | None, mask: Any, image: Image, dst: Any) -> Plan | None
     """Return a plan with a mask; OpenCV takes the smallest images with one for numbers."""
     if mask is not None and image.pixels <= _SCALAR_LENGTH:
         return None
-    return masked(plan, mask, image, dst)
+    return apply_mask(plan, mask, image, dst)
 
 
 def _planned(combine: Combine, src1: Image, src2: Any) -> Plan | None:
@@ -116,7 +116,7 @@ def _planned(combine: Combine, src1: Image, src2: Any) -> Plan | None:
 
     if is_alike(src1, src2):
         return Plan(compute) if src1.dtype == src2.dtype else None
-    values = numbers(src2, src1, number_is_for_all=False)
+    values = channel_numbers(src2, src1, number_is_for_all=False)
     if values is None or src1.dtype in {"int32", "float32"}:
         return None
     limits = np.iinfo(src1.dtype)

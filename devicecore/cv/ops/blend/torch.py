@@ -14,7 +14,12 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import of_bytes
 from devicecore.cv.torch_support.dtypes import fma
 from devicecore.cv.torch_support.fma import multiply_add
-from devicecore.cv.torch_support.operands import SMALL_INTEGERS, fills_vectors, is_alike, rounded
+from devicecore.cv.torch_support.operands import (
+    SMALL_INTEGERS,
+    fills_vectors,
+    is_alike,
+    round_to_integers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +92,7 @@ def addWeighted(
             total = total.reshape(shape).clone()
             total[..., -alone:] = add(ends[0], first, ends[1] * second) + added
             total = total.view(x.shape)
-        return total if a.is_floating_point() else rounded(total, a.dtype)
+        return total if a.is_floating_point() else round_to_integers(total, a.dtype)
 
     return Plan(run)
 
@@ -110,7 +115,7 @@ def convertScaleAbs(
 
     def run(images: Tensor) -> Tensor:
         total = add(images.float(), factor, added)
-        return rounded(total.abs_(), torch.uint8)
+        return round_to_integers(total.abs_(), torch.uint8)
 
     return Plan(run)
 

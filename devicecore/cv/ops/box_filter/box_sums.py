@@ -1,4 +1,4 @@
-"""Sums and means of rectangles, with the roundings of `cv2.blur` and `cv2.boxFilter`."""
+"""Box sums and means, rounded as `cv2.blur` and `cv2.boxFilter` do."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.dtypes import saturated, unsigned_as_signed
-from devicecore.cv.torch_support.float_pairs import constant, of_integers, single
-from devicecore.cv.torch_support.integer_means import whole_means
+from devicecore.cv.torch_support.dtypes import saturate, unsigned_as_signed
+from devicecore.cv.torch_support.float_pairs import as_pair, constant, of_integers
+from devicecore.cv.torch_support.integer_means import integer_means
 from devicecore.cv.torch_support.windows import FILTER_BORDERS, vector_tail
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def box_plan(
 
     def run(images: Tensor) -> Tensor:
         x = area.around(images, border_type).to(torch.int32)
-        sums: Tensor = summed(summed(x, 2, area.width), 1, area.height)
+        sums: Tensor = sliding_sum(sliding_sum(x, 2, area.width), 1, area.height)
         return finish(sums)
 
     return Plan(run, promise)
@@ -79,7 +79,7 @@ def box_plan(
 def _finishing(src: Image, target: torch.dtype, count: int) -> Finishing | None:
     """Return what makes means of sums of so many pixels, and how near these come to OpenCV's."""
     if count == 1:
-        return lambda sums: saturated(sums, target), "exact"
+        return lambda sums: saturate(sums, target), "exact"
     if target is torch.uint8 and count <= _BYTES_BY_DIVISION:
         return _divided(count), "exact"
     return _scaled(src, target, count)
@@ -90,15 +90,15 @@ def _of_floats(src: Image, area: Window, border_type: int, share: float) -> Plan
 
     def run(images: Tensor) -> Tensor:
         x = area.around(images, border_type)
-        wide: Any = x.double() if src.has_float64 else single(x)
-        found = summed(summed(wide, 2, area.width), 1, area.height)
+        wide: Any = x.double() if src.has_float64 else as_pair(x)
+        found = sliding_sum(sliding_sum(wide, 2, area.width), 1, area.height)
         mean: Tensor = (found * (share if src.has_float64 else constant(share, x))).float()
         return mean
 
     return Plan(run, "tolerance")
 
 
-def summed(x: Any, axis: int, size: int) -> Any:
+def sliding_sum(x: Any, axis: int, size: int) -> Any:
     """Return sums of *size* neighbours along an axis, doubling what is known of them."""
     length = x.shape[axis] - size + 1
     total, start, covered = None, 0, 1
@@ -153,7 +153,7 @@ def _scaled(src: Image, target: torch.dtype, count: int) -> Finishing | None:
         found = sums.to(torch.float32) * inverted
         if tail is not None:
             found = torch.where(tail.on(sums), sums.to(torch.float64) * share, found.double())
-        return saturated(found, target)
+        return saturate(found, target)
 
     return finish, "exact"
 
@@ -162,16 +162,16 @@ def _scaled_without_float64(
     src: Image, target: torch.dtype, count: int, tail: Table
 ) -> Finishing | None:
     limits, inverted = np.iinfo(src.dtype), float(np.float32(1.0 / count))
-    means = whole_means(count, int(limits.min), int(limits.max))
+    means = integer_means(count, int(limits.min), int(limits.max))
     if means is None:
         return None
 
     def finish(sums: Tensor) -> Tensor:
-        found = saturated(sums.to(torch.float32) * inverted, target)
+        found = saturate(sums.to(torch.float32) * inverted, target)
         if target.is_floating_point:
             rest = (of_integers(sums) * constant(1.0 / count, found)).float()
         else:
-            rest = saturated(means(sums), target)
+            rest = saturate(means(sums), target)
         return torch.where(tail.on(sums), unsigned_as_signed(rest), unsigned_as_signed(found)).view(
             target
         )

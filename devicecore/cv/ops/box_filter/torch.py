@@ -1,4 +1,4 @@
-"""`cv2.blur` and `cv2.boxFilter` on tensors of torch."""
+"""`cv2.blur` and `cv2.boxFilter` on torch tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.blur` and `cv2.boxFilter` by a kernel of Triton: means of bytes, in small windows."""
+"""`cv2.blur` and `cv2.boxFilter` by a Triton kernel: means of uint8 in small windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from devicecore.cv.ops.box_filter import torch as box_filter_torch
 from devicecore.cv.ops.box_filter.box_sums import inverse
 from devicecore.cv.torch_support.windows import window
 from devicecore.cv.triton_support.strips import example
-from devicecore.cv.triton_support.weighted_sums import correlated
+from devicecore.cv.triton_support.weighted_sums import plan_weighted_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _mean(src: Image, area: Window, border_type: int) -> Plan | None:
         return None
     factor, added = inverse(count)
     rows, down = [[1] * area.width] * area.height, [1] * area.height
-    return correlated(src, rows, down, area, border_type, ("divide", factor, added))
+    return plan_weighted_sums(src, rows, down, area, border_type, ("divide", factor, added))
 
 
 blur: Operation = Operation("blur", "triton", _blur, box_filter_torch.blur.images, _examples)

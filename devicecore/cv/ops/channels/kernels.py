@@ -1,4 +1,4 @@
-"""Triton's kernels that take pixels apart into planes, and put them together, four at a time."""
+"""Triton kernels that split pixels into planes and merge planes, four pixels at a time."""
 
 from __future__ import annotations
 

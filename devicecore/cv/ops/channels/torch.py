@@ -1,4 +1,4 @@
-"""`cv2.split`, `cv2.merge`, `cv2.extractChannel` and `cv2.insertChannel` on tensors of torch."""
+"""`cv2.split`, `cv2.merge`, `cv2.extractChannel` and `cv2.insertChannel` on torch tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.split`, `cv2.merge` and `cv2.extractChannel` of bytes by kernels of Triton."""
+"""`cv2.split`, `cv2.merge` and `cv2.extractChannel` of uint8 by Triton kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops.channels import kernels
 from devicecore.cv.ops.channels import torch as channels_torch
-from devicecore.cv.ops.color.triton import Conversion, converted
+from devicecore.cv.ops.color.triton import Conversion, plan_conversion
 from devicecore.cv.plan import Plan
 from devicecore.cv.triton_support.alignment import groups, readable, writable
 from devicecore.cv.triton_support.launch import Launch
@@ -85,7 +85,7 @@ def _merge(mv: Sequence[Image], dst: Any = None) -> Plan | None:
 def _extract(src: Image, coi: int, dst: Any = None) -> Plan | None:
     if channels_torch.extractChannel.planner(src, coi, dst) is None or not _fits(src):
         return None
-    return converted(Conversion("", read=(coi,) * 3), src, (0,))
+    return plan_conversion(Conversion("", read=(coi,) * 3), src, (0,))
 
 
 def _fits(image: Image) -> bool:

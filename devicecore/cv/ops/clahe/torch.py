@@ -1,4 +1,4 @@
-"""`cv2.CLAHE.apply` on tensors of torch: histograms of tiles, equalized up to a limit."""
+"""`cv2.CLAHE.apply` on torch tensors: histograms of tiles, equalized up to a limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devicecore.cv.operation import operation
 from devicecore.cv.ops.histogram.counts import counts
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.padding import padded
+from devicecore.cv.torch_support.padding import pad_images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def _counted(values: Tensor, tiles: _Tiles, bins: int) -> Tensor:
     """Return the histogram of each tile of each image, of shape (images * tiles, bins)."""
     x = values[..., None]
     if tiles.missing_columns:
-        x = padded(x, 0, tiles.missing_rows, 0, tiles.missing_columns, cv2.BORDER_REFLECT_101)
+        x = pad_images(x, 0, tiles.missing_rows, 0, tiles.missing_columns, cv2.BORDER_REFLECT_101)
     parts = x.view(len(x), tiles.down, tiles.height, tiles.across, tiles.width)
     return counts(parts.permute(0, 1, 3, 2, 4).reshape(-1, tiles.pixels), bins)
 

@@ -1,4 +1,4 @@
-"""`cv2.cvtColor` from Bayer patterns, whose pixels have one colour each, with linear means."""
+"""Bayer demosaicing by bilinear interpolation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import cv2
 import torch
 
 from devicecore.cv.plan import Plan
-from devicecore.cv.torch_support.padding import padded
+from devicecore.cv.torch_support.padding import pad_images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ def _parts(
 
 
 def _bordered(found: Tensor) -> Tensor:
-    return padded(found, 1, 1, 1, 1, cv2.BORDER_REPLICATE)
+    return pad_images(found, 1, 1, 1, 1, cv2.BORDER_REPLICATE)
 
 
 def _half(x: Tensor) -> Tensor:

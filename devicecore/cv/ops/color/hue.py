@@ -16,7 +16,13 @@ from devicecore.cv.environment import environment
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.fma import multiply_add
-from devicecore.cv.torch_support.pixels import as_bytes, channels_asked, colours, has_colours, read
+from devicecore.cv.torch_support.pixels import (
+    as_bytes,
+    channels_asked,
+    colours,
+    has_colours,
+    lookup_rows,
+)
 
 if TYPE_CHECKING:
     from devicecore.cv.image import Image
@@ -45,12 +51,12 @@ def to_hsv(src: Image, blue: int, *, is_full: bool) -> Plan | None:
         blues, green, red = colours(images, blue)
         value = torch.maximum(torch.maximum(blues, green), red)
         spread = value - torch.minimum(torch.minimum(blues, green), red)
-        saturation = (spread * read(saturations.on(images), value) + _HALF).bitwise_right_shift_(
-            _BITS
-        )
+        saturation = (
+            spread * lookup_rows(saturations.on(images), value) + _HALF
+        ).bitwise_right_shift_(_BITS)
         others = torch.where(value == green, blues - red + 2 * spread, red - green + 4 * spread)
         way = torch.where(value == red, green - blues, others)
-        hue = (way * read(hues.on(images), spread) + _HALF).bitwise_right_shift_(_BITS)
+        hue = (way * lookup_rows(hues.on(images), spread) + _HALF).bitwise_right_shift_(_BITS)
         hue = torch.where(hue < 0, hue + circle, hue)
         return as_bytes(torch.stack((hue, saturation, value), -1))
 
@@ -175,7 +181,7 @@ def _picked(values: tuple[Tensor, ...], sector: Tensor, blue: int) -> Tensor:
     places = _SECTORS.on(sector)
     if blue:
         places = places.flip(1)
-    return torch.stack(values, -1).gather(-1, read(places, sector))
+    return torch.stack(values, -1).gather(-1, lookup_rows(places, sector))
 
 
 def _opaque(found: Tensor, channels: int) -> Tensor:

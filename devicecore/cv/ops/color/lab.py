@@ -15,7 +15,7 @@ from devicecore.cv.ops.color.tables.lab import cube_roots, linear_light
 from devicecore.cv.ops.color.tables.luv import NODES, grid
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.pixels import as_bytes, colours, has_colours, read
+from devicecore.cv.torch_support.pixels import as_bytes, colours, has_colours, lookup_rows
 
 if TYPE_CHECKING:
     from devicecore.cv.image import Image
@@ -37,12 +37,12 @@ def to_lab(src: Image, blue: int) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         table, root_of = light.on(images), roots.on(images)
-        planes = [read(table, plane) for plane in colours(images, blue)]
+        planes = [lookup_rows(table, plane) for plane in colours(images, blue)]
         sums = (
             planes[0] * shares[0] + planes[1] * shares[1] + planes[2] * shares[2]
             for shares in WEIGHTS
         )
-        x, y, z = (read(root_of, (each + 2048).bitwise_right_shift_(12)) for each in sums)
+        x, y, z = (lookup_rows(root_of, (each + 2048).bitwise_right_shift_(12)) for each in sums)
         half = 1 << (_BITS - 1)
         middle = (128 << _BITS) + half
         lightness = (y * LIGHTNESS + (DARKEST + half)).bitwise_right_shift_(_BITS)
@@ -72,7 +72,7 @@ def to_luv(src: Image, blue: int) -> Plan | None:
             for is_next, step, share in zip(corner, steps, beyond, strict=True):
                 place = place + is_next * step
                 weight = weight * (share if is_next else 16 - share)
-            total += read(nodes, place) * weight.unsqueeze(-1)
+            total += lookup_rows(nodes, place) * weight.unsqueeze(-1)
         # Twelve bits of weights, rounded, and six that are cut off.
         return as_bytes((total + (1 << 11)).bitwise_right_shift_(18))
 

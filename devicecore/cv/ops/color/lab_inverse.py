@@ -10,7 +10,7 @@ import torch
 from devicecore.cv.ops.color.tables import lab_inverse
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.pixels import channels_asked, colours, pixels, read
+from devicecore.cv.torch_support.pixels import channels_asked, colours, lookup_rows, pixels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,9 @@ def from_space(src: Image, blue: int, asked: int, space: str) -> Plan | None:
         for shares in weights:
             light = x * shares[0] + y * shares[1] + z * shares[2] + (1 << (_BITS - 1))
             found.append(
-                read(values.on(images), light.bitwise_right_shift_(_BITS).clamp_(0, _BRIGHTEST))
+                lookup_rows(
+                    values.on(images), light.bitwise_right_shift_(_BITS).clamp_(0, _BRIGHTEST)
+                )
             )
         return pixels(tuple(found), blue, channels)
 
@@ -53,21 +55,21 @@ def from_space(src: Image, blue: int, asked: int, space: str) -> Plan | None:
 def _xyz_of_lab(images: Tensor) -> Triple:
     lightness, a, b = colours(images, 0)
     all_y, all_roots = (table.on(images) for table in _lightness())
-    cubes, root = _cubes().on(images), read(all_roots, lightness)
+    cubes, root = _cubes().on(images), lookup_rows(all_roots, lightness)
     # OpenCV's way to divide by 500 and by 200.
     of_a = (a * (5 * 53687) + (1 << 7)).bitwise_right_shift_(13) - 128 * _ONE // 500
     of_b = (b * 41943 + (1 << 4)).bitwise_right_shift_(9) - 128 * _ONE // 200 + 1
-    x = read(cubes, root + of_a - lab_inverse.LOWEST_SUM)
-    z = read(cubes, root - of_b - lab_inverse.LOWEST_SUM)
-    return x, read(all_y, lightness), z
+    x = lookup_rows(cubes, root + of_a - lab_inverse.LOWEST_SUM)
+    z = lookup_rows(cubes, root - of_b - lab_inverse.LOWEST_SUM)
+    return x, lookup_rows(all_y, lightness), z
 
 
 def _xyz_of_luv(images: Tensor) -> Triple:
     lightness, u, v = colours(images, 0)
-    y = read(_lightness()[0].on(images), lightness).long()
+    y = lookup_rows(_lightness()[0].on(images), lightness).long()
     of_u, of_v = (table.on(images).view(-1) for table in _luv_chroma())
-    share_of_v = read(of_v, lightness * 256 + v).long()
-    product = read(of_u, lightness * 256 + u) * share_of_v
+    share_of_v = lookup_rows(of_v, lightness * 256 + v).long()
+    product = lookup_rows(of_u, lightness * 256 + u) * share_of_v
     x = _by(y * _by(product, _ONE), _ONE)
     # X, 15 Y and 3 Z together are known from v: what remains is Z.
     rest = share_of_v * lightness * (12 * 13 * 100 * (_ONE // 1024)) - product * (255 // 3)

@@ -1,4 +1,4 @@
-"""Conversions between BGR or RGB and spaces that are sums of them: GRAY, XYZ, YCrCb and YUV."""
+"""Linear color conversions between BGR or RGB and GRAY, XYZ, YCrCb and YUV."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from devicecore.cv.plan import Plan
-from devicecore.cv.torch_support.dtypes import saturated
+from devicecore.cv.torch_support.dtypes import saturate
 from devicecore.cv.torch_support.pixels import channels_asked, colours, has_colours, pixels
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def to_luma(src: Image, blue: int, space: str) -> Plan | None:
         red = (planes[2] - luma).mul_(of_red).add_(half).bitwise_right_shift_(14)
         blues = (planes[0] - luma).mul_(of_blue).add_(half).bitwise_right_shift_(14)
         chroma = (red, blues) if space == "YCrCb" else (blues, red)
-        return saturated(torch.stack((luma, *chroma), -1), kind)
+        return saturate(torch.stack((luma, *chroma), -1), kind)
 
     return Plan(run)
 
@@ -97,7 +97,7 @@ def from_luma(src: Image, blue: int, asked: int, space: str) -> Plan | None:
             luma + _rounded(red * to_green + blues * too_to_green, 14),
             luma + _rounded(red * to_red, 14),
         )
-        return pixels(tuple(saturated(plane, kind) for plane in found), blue, channels)
+        return pixels(tuple(saturate(plane, kind) for plane in found), blue, channels)
 
     return Plan(run)
 
@@ -110,7 +110,7 @@ def to_xyz(src: Image, blue: int) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         planes = colours(images, blue)
-        return saturated(torch.stack([_sum(planes, shares, 12) for shares in XYZ], -1), kind)
+        return saturate(torch.stack([_sum(planes, shares, 12) for shares in XYZ], -1), kind)
 
     return Plan(run)
 
@@ -124,7 +124,7 @@ def from_xyz(src: Image, blue: int, asked: int) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         planes = colours(images, 0)
-        found = (saturated(_sum(planes, shares, 12), kind) for shares in FROM_XYZ)
+        found = (saturate(_sum(planes, shares, 12), kind) for shares in FROM_XYZ)
         return pixels(tuple(found), blue, channels)
 
     return Plan(run)

@@ -1,4 +1,4 @@
-"""`cv2.cvtColor` on tensors of torch: which conversion each code is."""
+"""`cv2.cvtColor` on torch tensors: which conversion each code is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.cvtColor` of bytes by kernels of Triton; what a code means is what torch's kernel says."""
+"""`cv2.cvtColor` of uint8 by Triton kernels; what a code means is what torch's kernel says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from devicecore.cv.ops.color.tables import lab_inverse as tables_of_lab
 from devicecore.cv.table import Table
 from devicecore.cv.triton_support.alignment import groups, is_native
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,10 +163,10 @@ def _plan(
     written = conversion.written
     if conversion.default and (dstCn if dstCn > 0 else conversion.default) == 4:
         written = (*written, 3 if src.channels == 4 else _OPAQUE)
-    return evolve(converted(conversion, src, written), promise=plan.promise)
+    return evolve(plan_conversion(conversion, src, written), promise=plan.promise)
 
 
-def converted(conversion: Conversion, src: Image, written: tuple[int, ...]) -> Plan:
+def plan_conversion(conversion: Conversion, src: Image, written: tuple[int, ...]) -> Plan:
     """Return how images of bytes are converted, of which the target has some channels."""
     in_vectors = src.width // conversion.vectors * conversion.vectors if conversion.vectors else 0
     vectors = "none" if not in_vectors else "all" if in_vectors == src.width else "some"
@@ -189,7 +189,7 @@ def converted(conversion: Conversion, src: Image, written: tuple[int, ...]) -> P
             kernels.convert, grid, (*tables, count, src.width, in_vectors), constants, _WARPS
         )
 
-    return launched(src, (src.height, src.width, len(written)), launch)
+    return plan_launch(src, (src.height, src.width, len(written)), launch)
 
 
 cvtColor: Operation = Operation("cvtColor", "triton", _plan, color_torch.cvtColor.images, _examples)

@@ -1,4 +1,4 @@
-"""Conversions between BGR or RGB and YUV 4:2:0, in which four pixels share their chroma."""
+"""Conversions between BGR or RGB and YUV 4:2:0 (I420, YV12, NV12, NV21)."""
 
 from __future__ import annotations
 

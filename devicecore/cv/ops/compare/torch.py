@@ -1,4 +1,4 @@
-"""`cv2.min`, `max`, `compare` and `inRange` on tensors of torch."""
+"""`cv2.min`, `max`, `compare` and `inRange` on torch tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ import torch
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import like, of_bytes
-from devicecore.cv.torch_support.operands import SMALL_INTEGERS, is_alike, numbers, with_numbers
+from devicecore.cv.torch_support.operands import (
+    SMALL_INTEGERS,
+    channel_numbers,
+    is_alike,
+    with_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -103,7 +108,7 @@ def _choice(is_taken: Combine, src1: Image, src2: Any) -> Plan | None:
 
     if is_alike(src1, src2):
         return Plan(compute) if src1.dtype == src2.dtype else None
-    values = numbers(src2, src1, number_is_for_all=False)
+    values = channel_numbers(src2, src1, number_is_for_all=False)
     return None if values is None else Plan(with_numbers(compute, _in_type(values, src1)))
 
 
@@ -124,7 +129,7 @@ def compare(
         return Plan(lambda a, b: _mask(comparison(a.to(work), b.to(work)))) if same else None
     if type(src2) not in {int, float}:
         return None
-    values = numbers(src2, src1, number_is_for_all=True)
+    values = channel_numbers(src2, src1, number_is_for_all=True)
     if values is None:
         return None
     if src1.dtype == "float32":
@@ -155,7 +160,7 @@ def inRange(
 
     if is_alike(src, lowerb) and is_alike(src, upperb):
         return Plan(compute) if src.dtype == lowerb.dtype == upperb.dtype else None
-    bounds = [numbers(each, src, number_is_for_all=False) for each in (lowerb, upperb)]
+    bounds = [channel_numbers(each, src, number_is_for_all=False) for each in (lowerb, upperb)]
     if None in bounds or isinstance(lowerb, tuple) != isinstance(upperb, tuple):
         return None
     array = np.array(bounds)

@@ -1,4 +1,4 @@
-"""`cv2.copyMakeBorder` on tensors of torch."""
+"""`cv2.copyMakeBorder` on torch tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.torch_support.dtypes import MOVABLE
-from devicecore.cv.torch_support.padding import padded
+from devicecore.cv.torch_support.padding import pad_images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,4 +60,4 @@ def copyMakeBorder(
     values = constant(value, min(src.channels, 4), src.dtype)
     if border == cv2.BORDER_CONSTANT:
         values = constant(value, src.channels, src.dtype)
-    return Plan(lambda images: padded(images, above, below, before, after, border, values))
+    return Plan(lambda images: pad_images(images, above, below, before, after, border, values))

@@ -1,4 +1,4 @@
-"""`cv2.copyMakeBorder` of bytes by a kernel of Triton."""
+"""`cv2.copyMakeBorder` of uint8 by a Triton kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from devicecore.cv import border_index
 from devicecore.cv.arguments import constant
 from devicecore.cv.operation import Operation
 from devicecore.cv.ops.copy_make_border import torch as copy_make_border_torch
-from devicecore.cv.triton_support.gather import picked
+from devicecore.cv.triton_support.gather import plan_gather
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,11 +45,11 @@ def _plan(
     if known(src, top, bottom, left, right, borderType, dst, value) is None:
         return None
     border = borderType & ~cv2.BORDER_ISOLATED
-    columns = border_index.index(src.width, left, right, border)
-    rows = border_index.index(src.height, top, bottom, border)
+    columns = border_index.border_index(src.width, left, right, border)
+    rows = border_index.border_index(src.height, top, bottom, border)
     is_constant = border == cv2.BORDER_CONSTANT and src.channels <= 4
     values = constant(value, src.channels, src.dtype) if is_constant else ()
-    return picked(src, columns, rows, values)
+    return plan_gather(src, columns, rows, values)
 
 
 copyMakeBorder: Operation = Operation("copyMakeBorder", "triton", _plan, ("src",), _examples)

@@ -1,4 +1,4 @@
-"""`cv2.dft` and `cv2.idft` on tensors of torch, of complex spectra or of those of real numbers."""
+"""`cv2.dft` and `cv2.idft` on torch tensors, complex or real."""
 
 from __future__ import annotations
 

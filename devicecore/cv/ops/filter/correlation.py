@@ -1,4 +1,4 @@
-"""Sums of windows by weight, as `cv2.filter2D` and `cv2.sepFilter2D` round them."""
+"""Correlation with a kernel, rounded as `cv2.filter2D` and `cv2.sepFilter2D` do."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from devicecore.cv.environment import environment
 from devicecore.cv.ops.filter.tables import stays_exact, whole_weights
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.dtypes import saturated
-from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_add, unfused
-from devicecore.cv.torch_support.windows import vector_tail, weighted
+from devicecore.cv.torch_support.dtypes import saturate
+from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_add, multiply_then_add
+from devicecore.cv.torch_support.windows import vector_tail, weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -125,9 +125,9 @@ def _in_floats(
         if tail is not None:
             last = len(tail.host)
             end = x[:, :, src.width - last :]
-            plain = _added_up(_parts(end, taps, src.height, last), added, unfused)
+            plain = _added_up(_parts(end, taps, src.height, last), added, multiply_then_add)
             found[:, :, -last:] = torch.where(tail.on(x), plain, found[:, :, -last:])
-        return saturated(found, target)
+        return saturate(found, target)
 
     return Plan(run)
 
@@ -172,7 +172,7 @@ def separable(
     horizontal, vertical = across.values.tolist(), down.values.tolist()
 
     def summed(x: Tensor) -> Tensor:
-        return weighted(weighted(x, 2, horizontal), 1, vertical)
+        return weighted_sum(weighted_sum(x, 2, horizontal), 1, vertical)
 
     added = int(delta * (1 << bits))
     lanes = 16 if environment().has_fma else 8  # with AVX2, and without
@@ -195,11 +195,11 @@ def _exact(
     def run(images: Tensor) -> Tensor:
         total = summed(area.around(images, border_type).to(torch.int32)) + added
         if bits == 0:
-            return saturated(total, target)
-        found = saturated(total.to(torch.float32) * 2.0**-bits, target)
+            return saturate(total, target)
+        found = saturate(total.to(torch.float32) * 2.0**-bits, target)
         if table is None:
             return found
-        up = saturated((total + (1 << (bits - 1))).bitwise_right_shift_(bits), target)
+        up = saturate((total + (1 << (bits - 1))).bitwise_right_shift_(bits), target)
         return torch.where(table.on(total), up, found)
 
     return Plan(run)

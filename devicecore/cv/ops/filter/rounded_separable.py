@@ -13,8 +13,8 @@ import torch
 from devicecore.cv.environment import environment
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_add, unfused
-from devicecore.cv.torch_support.operands import rounded
+from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_add, multiply_then_add
+from devicecore.cv.torch_support.operands import round_to_integers
 from devicecore.cv.torch_support.windows import vector_tail
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def rounded_separable(
         x = area.around(images, border_type).to(torch.float32)
         rows = _along_rows(x, across, add)
         if in_vectors is not None:
-            rows = torch.where(in_vectors.on(x), _along_rows(x, across, unfused), rows)
+            rows = torch.where(in_vectors.on(x), _along_rows(x, across, multiply_then_add), rows)
         found = _along_columns(rows, down, added, add, add)
         if in_groups is not None:
-            end = _along_columns(rows, down, added, add, unfused)
+            end = _along_columns(rows, down, added, add, multiply_then_add)
             found = torch.where(in_groups.on(x), end, found)
-        return rounded(found, torch.uint8)
+        return round_to_integers(found, torch.uint8)
 
     return Plan(run)
 

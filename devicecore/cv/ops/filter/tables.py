@@ -1,4 +1,4 @@
-"""Weights that are whole numbers of some power of two, with which float32 sums are exact."""
+"""Kernel weights scaled to integers, with which float32 sums are exact."""
 
 from __future__ import annotations
 

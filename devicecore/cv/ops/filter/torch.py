@@ -1,4 +1,4 @@
-"""`cv2.filter2D`, `sepFilter2D`, `Sobel`, `Scharr` and `Laplacian` on tensors of torch."""
+"""`cv2.filter2D`, `sepFilter2D`, `Sobel`, `Scharr` and `Laplacian` on torch tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.filter2D`, `sepFilter2D`, `Sobel`, `Scharr` and `Laplacian` by a kernel of Triton.
+"""`cv2.filter2D`, `sepFilter2D`, `Sobel`, `Scharr` and `Laplacian` by a Triton kernel.
 
 They are done where all weights are whole numbers of some power of two, and sums have 16 bits.
 """
@@ -16,7 +16,7 @@ from devicecore.cv.ops.filter import torch as filter_torch
 from devicecore.cv.ops.filter.tables import whole_weights
 from devicecore.cv.torch_support.windows import window
 from devicecore.cv.triton_support.strips import example
-from devicecore.cv.triton_support.weighted_sums import correlated
+from devicecore.cv.triton_support.weighted_sums import plan_weighted_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +173,7 @@ def _plan(
         return None
     finish = kind, whole.bits, int(added)
     rows, times = whole.values.tolist(), [int(each) for each in down]
-    return correlated(src, rows, times, area, border, finish)
+    return plan_weighted_sums(src, rows, times, area, border, finish)
 
 
 filter2D: Operation = Operation(

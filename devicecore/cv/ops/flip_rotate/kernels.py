@@ -1,4 +1,4 @@
-"""Triton's kernel that makes columns of rows, tile by tile."""
+"""Triton kernels that transpose images tile by tile."""
 
 from __future__ import annotations
 

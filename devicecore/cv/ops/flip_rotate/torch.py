@@ -1,4 +1,4 @@
-"""`cv2.flip`, `cv2.rotate` and `cv2.transpose` on tensors of torch."""
+"""`cv2.flip`, `cv2.rotate` and `cv2.transpose` on torch tensors."""
 
 from __future__ import annotations
 

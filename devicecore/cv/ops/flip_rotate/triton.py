@@ -1,4 +1,4 @@
-"""`cv2.flip`, `cv2.rotate` and `cv2.transpose` of bytes by kernels of Triton."""
+"""`cv2.flip`, `cv2.rotate` and `cv2.transpose` of uint8 by Triton kernels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from devicecore.cv.operation import Operation
 from devicecore.cv.ops.flip_rotate import torch as flip_rotate_torch
 from devicecore.cv.ops.flip_rotate.kernels import turn, turn_groups
 from devicecore.cv.triton_support.alignment import GROUP, is_native
-from devicecore.cv.triton_support.gather import fits, picked
+from devicecore.cv.triton_support.gather import fits, plan_gather
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _flip(src: Image, flipCode: int, dst: Any = None) -> Plan | None:
     columns, rows = np.arange(src.width), np.arange(src.height)
     if flipCode != 0:
         columns = columns[::-1]
-    return picked(src, columns, rows[::-1] if flipCode <= 0 else rows)
+    return plan_gather(src, columns, rows[::-1] if flipCode <= 0 else rows)
 
 
 @functools.wraps(flip_rotate_torch.rotate.planner)
@@ -81,7 +81,7 @@ def _exchanged(src: Image, *, from_right: bool, from_below: bool) -> Plan | None
         own = {"NATIVE": is_native(device), "TALL": tall, "WIDE": wide}
         return Launch(turn_groups, grid, (height, width), constants | own, _GROUPED_WARPS)
 
-    return launched(src, (width, height, channels), launch)
+    return plan_launch(src, (width, height, channels), launch)
 
 
 flip: Operation = Operation(

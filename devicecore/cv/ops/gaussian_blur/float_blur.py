@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import cv2
 import torch
 
-from devicecore.cv.torch_support.fma import MultiplyAdd, unfused
+from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_then_add
 from devicecore.cv.torch_support.windows import window
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _along_rows(x: Tensor, taps: Weights, step: int, add: MultiplyAdd) -> Tensor
         return parts[0]
     if len(taps) <= _SMALL_ACROSS:
         return _small_rows(parts, taps, add)
-    if add is unfused:
+    if add is multiply_then_add:
         return _row_sums(parts, taps, slice(None), len(taps), add)
     whole = width - width % _ACROSS
     not_fused = (len(taps) - 1) // _TAPS * _TAPS
@@ -85,7 +85,7 @@ def _row_sums(
     """Return sums for some of the values, whose taps are fused after the first ones."""
     total = parts[0][..., which] * taps[0]
     for place, (part, tap) in enumerate(zip(parts[1:], taps[1:], strict=True), 1):
-        total = (add if place > not_fused else unfused)(part[..., which], tap, total)
+        total = (add if place > not_fused else multiply_then_add)(part[..., which], tap, total)
     return total
 
 
@@ -98,10 +98,10 @@ def _small_rows(parts: Sequence[Tensor], taps: Weights, add: MultiplyAdd) -> Ten
     if middle > 1:
         total = add(far, taps[-1], total)
     width = total.shape[2]
-    if add is not unfused and width % _PAIR:
+    if add is not multiply_then_add and width % _PAIR:
         last = slice(width - 1, None)
         rest = centre[..., last] * inner
-        rest = (add if middle == 1 else unfused)(near[..., last], outer, rest)
+        rest = (add if middle == 1 else multiply_then_add)(near[..., last], outer, rest)
         if middle > 1:
             rest = far[..., last] * taps[-1] + rest
         total = torch.cat((total[..., :-1], rest), 2)
@@ -109,12 +109,12 @@ def _small_rows(parts: Sequence[Tensor], taps: Weights, add: MultiplyAdd) -> Ten
 
 
 def _along_columns(x: Tensor, taps: Weights, add: MultiplyAdd) -> Tensor:
-    if add is unfused or len(taps) <= _SMALL_DOWN:
+    if add is multiply_then_add or len(taps) <= _SMALL_DOWN:
         return _column_sums(x, taps, add)
     width = x.shape[2]
     whole = width - width % _DOWN
     together = _column_sums(x.narrow(2, 0, whole), taps, add)
-    rest = _column_sums(x.narrow(2, whole, width - whole), taps, unfused)
+    rest = _column_sums(x.narrow(2, whole, width - whole), taps, multiply_then_add)
     return torch.cat((together, rest), 2)
 
 

@@ -1,4 +1,4 @@
-"""Triton's kernels of wide Gaussian blurs: in one pass, or along rows and then columns."""
+"""Triton kernels of wide Gaussian blurs: in one pass, or along rows and then columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights of `cv2.GaussianBlur`, in the fixed point that OpenCV rounds them to."""
+"""The weights of `cv2.GaussianBlur` in OpenCV's fixed point."""
 
 from __future__ import annotations
 

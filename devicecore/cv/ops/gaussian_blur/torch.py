@@ -1,4 +1,4 @@
-"""`cv2.GaussianBlur` on tensors of torch."""
+"""`cv2.GaussianBlur` on torch tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devicecore.cv.ops.gaussian_blur.tables import automatic_size, fixed_weights
 from devicecore.cv.plan import Plan
 from devicecore.cv.torch_support.fma import multiply_add
 from devicecore.cv.torch_support.sample_images import sample_images
-from devicecore.cv.torch_support.windows import FILTER_BORDERS, pair, weighted, window
+from devicecore.cv.torch_support.windows import FILTER_BORDERS, two_integers, weighted_sum, window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def _sizes_and_sigmas(
     sigmas = float(given[0]), float(given[1] if given[1] > 0 else given[0])
     reach = 3 if src.dtype == "uint8" else 4
     sizes = []
-    for length, size, sigma in zip(src.size, pair(ksize), sigmas, strict=True):
+    for length, size, sigma in zip(src.size, two_integers(ksize), sigmas, strict=True):
         used = automatic_size(sigma, reach) if size <= 0 < sigma else size
         if length == 1 and border_type != cv2.BORDER_CONSTANT:
             used = 1
@@ -121,7 +121,7 @@ def _gaussian(across: tuple[int, ...], down: tuple[int, ...], bits: int, border:
 
     def run(images: Tensor) -> Tensor:
         x = area.around(images, border).to(work)
-        total = weighted(weighted(x, 2, across), 1, down)
+        total = weighted_sum(weighted_sum(x, 2, across), 1, down)
         total += 1 << (2 * bits - 1)
         total.bitwise_right_shift_(2 * bits)
         return total.to(images.dtype)

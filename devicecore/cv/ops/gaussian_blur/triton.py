@@ -1,4 +1,4 @@
-"""`cv2.GaussianBlur` by kernels of Triton: bytes, in one step or along rows and then columns."""
+"""`cv2.GaussianBlur` by Triton kernels: bytes, in one step or along rows and then columns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from devicecore.cv.ops.gaussian_blur import torch as gaussian_blur_torch
 from devicecore.cv.plan import Plan
 from devicecore.cv.torch_support.windows import window
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 from devicecore.cv.triton_support.strips import example, fits, strips
-from devicecore.cv.triton_support.weighted_sums import BORDERS, correlated
+from devicecore.cv.triton_support.weighted_sums import BORDERS, plan_weighted_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ def _at_once(src: Image, across: Sequence[int], down: Sequence[int], border: int
     bits = (sum(across) * sum(down)).bit_length() - 1
     area = window((len(across), len(down)))
     finish = "shift", bits, 1 << (bits - 1)
-    return correlated(src, [across] * len(down), down, area, border, finish)
+    return plan_weighted_sums(src, [across] * len(down), down, area, border, finish)
 
 
 def _by_weights(src: Image, across: Sequence[int], down: Sequence[int], border: int) -> Plan:
@@ -119,7 +119,7 @@ def _in_turn(src: Image, across: Sequence[int], down: Sequence[int], border: int
         return Launch(kernels.blur_columns, grid, (src.height, length, weights), constants, _WARPS)
 
     shape = (src.height, src.width, src.channels)
-    along_columns = launched(src, shape, launch, in_groups=False)
+    along_columns = plan_launch(src, shape, launch, in_groups=False)
     return Plan(lambda images: along_columns.run(along_rows.run(images)))
 
 

@@ -1,4 +1,4 @@
-"""Histograms: how often images have each value."""
+"""Histogram counts: how often images have each value."""
 
 from __future__ import annotations
 

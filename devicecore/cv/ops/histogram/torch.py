@@ -1,4 +1,4 @@
-"""`cv2.calcHist` and `cv2.equalizeHist` on tensors of torch."""
+"""`cv2.calcHist` and `cv2.equalizeHist` on torch tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devicecore.cv.ops.histogram.counts import counts
 from devicecore.cv.plan import Plan
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.masks import is_mask
-from devicecore.cv.torch_support.pixels import read
+from devicecore.cv.torch_support.pixels import lookup_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ def _index(places: Sequence[int], tables: Sequence[Table], bins: int) -> Callabl
     def run(pictures: Tensor) -> Tensor:
         found = torch.zeros((), dtype=torch.int64, device=pictures.device)
         for place, table in zip(places, tables, strict=True):
-            found = found + read(table.on(pictures), pictures[..., place].int())
+            found = found + lookup_rows(table.on(pictures), pictures[..., place].int())
         return found.clamp_(max=bins)
 
     return run

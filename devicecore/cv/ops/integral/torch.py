@@ -1,4 +1,4 @@
-"""`cv2.integral` on tensors of torch: sums of all that is above and left of a pixel."""
+"""`cv2.integral` on torch tensors: summed-area tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.LUT` and `cv2.applyColorMap` on tensors of torch: each byte is read from a table."""
+"""`cv2.LUT` and `cv2.applyColorMap` on torch tensors: lookup tables for uint8."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import like
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.dtypes import MOVABLE, unsigned_as_signed
-from devicecore.cv.torch_support.pixels import read
+from devicecore.cv.torch_support.pixels import lookup_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -114,7 +114,7 @@ def _read(table: np.ndarray[Any, Any]) -> Run:
         index = images.int()
         if len(values) > _ENTRIES:
             index += starts.on(images)
-        return read(unsigned_as_signed(values), index).view(values.dtype)
+        return lookup_rows(unsigned_as_signed(values), index).view(values.dtype)
 
     return run
 
@@ -123,6 +123,6 @@ def _coloured(colours: np.ndarray[Any, Any]) -> Run:
     table = Table(np.ascontiguousarray(colours))
 
     def run(images: torch.Tensor) -> torch.Tensor:
-        return read(table.on(images), images[..., 0].int())
+        return lookup_rows(table.on(images), images[..., 0].int())
 
     return run

@@ -1,12 +1,12 @@
-"""`cv2.LUT` of bytes by kernels of Triton."""
+"""`cv2.LUT` of uint8 by Triton kernels."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from devicecore.cv.triton_support.pointwise import by_table
+from devicecore.cv.triton_support.pointwise import lookup_operation
 
 if TYPE_CHECKING:
     from devicecore.cv.operation import Operation
 
-LUT: Operation = by_table("LUT")
+LUT: Operation = lookup_operation("LUT")

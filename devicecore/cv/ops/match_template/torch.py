@@ -1,4 +1,4 @@
-"""`cv2.matchTemplate` on tensors of torch, in float64 where the device has it."""
+"""`cv2.matchTemplate` on torch tensors, in float64 where the device has it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from devicecore.cv.image import Image
 from devicecore.cv.operation import operation
-from devicecore.cv.ops.box_filter.box_sums import summed
+from devicecore.cv.ops.box_filter.box_sums import sliding_sum
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import like
 
@@ -135,7 +135,7 @@ def _compared(found: Tensor, images: Tensor, parts: Tensor, method: int) -> Tens
 def _windows(x: Tensor, high: int, wide: int) -> Tensor:
     """Return the sums of all windows of a size."""
     if x.dtype is torch.float32:  # differences of large sums would be nothing but rounding
-        found: Tensor = summed(summed(x, 1, high), 2, wide)
+        found: Tensor = sliding_sum(sliding_sum(x, 1, high), 2, wide)
         return found
     sums = torch.nn.functional.pad(x.cumsum(1).cumsum(2), (0, 0, 1, 0, 1, 0))
     rows = sums[:, high:] - sums[:, :-high]

@@ -1,4 +1,4 @@
-"""Triton's kernels of medians of squares of bytes: by networks that order two values at a time.
+"""Median filters for uint8 images, using sorting networks.
 
 Windows below each other share most of their rows, and what they find of these: each step names it
 by the same computation, and the compiler does it once.
@@ -45,7 +45,7 @@ def _sorted(a, b, c, NATIVE: tl.constexpr):
     """Return three values from the least to the greatest."""
     low = lesser(lesser(a, b, NATIVE), c, NATIVE)
     high = greater(greater(a, b, NATIVE), c, NATIVE)
-    # What is neither; cards have one instruction for three values of each of these lines.
+    # What is neither; GPUs have one instruction for three values of each of these lines.
     return low, a ^ b ^ c ^ low ^ high, high
 
 

@@ -1,4 +1,4 @@
-"""`cv2.medianBlur` on tensors of torch."""
+"""`cv2.medianBlur` on torch tensors."""
 
 from __future__ import annotations
 

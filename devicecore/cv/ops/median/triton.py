@@ -1,4 +1,4 @@
-"""`cv2.medianBlur` by a kernel of Triton: squares of 3 and 5 on bytes."""
+"""`cv2.medianBlur` of uint8 by a Triton kernel, for windows of 3 and 5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.minMaxLoc` on tensors of torch."""
+"""`cv2.minMaxLoc` on torch tensors."""
 
 from __future__ import annotations
 

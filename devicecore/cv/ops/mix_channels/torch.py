@@ -1,4 +1,4 @@
-"""`cv2.mixChannels` on tensors of torch: channels of images are copied to those of others."""
+"""`cv2.mixChannels` on torch tensors: copies channels between images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's kernel of the least and the greatest bytes around each one."""
+"""Triton kernel of the minimum and maximum of uint8 in a window."""
 
 from __future__ import annotations
 

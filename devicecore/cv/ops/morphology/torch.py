@@ -1,4 +1,4 @@
-"""`cv2.erode`, `dilate` and `morphologyEx` on tensors of torch."""
+"""`cv2.erode`, `dilate` and `morphologyEx` on torch tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attrs import frozen
 from devicecore.cv.arguments import constant
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
-from devicecore.cv.torch_support.dtypes import saturated
+from devicecore.cv.torch_support.dtypes import saturate
 from devicecore.cv.torch_support.windows import FILTER_BORDERS, Window, window
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _over(
 def _difference(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype.is_floating_point:
         return a - b
-    return saturated(a.to(torch.int32) - b.to(torch.int32), a.dtype)
+    return saturate(a.to(torch.int32) - b.to(torch.int32), a.dtype)
 
 
 _KINDS: dict[int, Callable[[Tensor, Run, Run], Tensor]] = {

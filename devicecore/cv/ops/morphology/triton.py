@@ -1,4 +1,4 @@
-"""`cv2.erode`, `dilate` and `morphologyEx` by a kernel of Triton: bytes, and small elements."""
+"""`cv2.erode`, `dilate` and `morphologyEx` by a Triton kernel: bytes, and small elements."""
 
 from __future__ import annotations
 

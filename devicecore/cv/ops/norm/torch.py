@@ -1,4 +1,4 @@
-"""`cv2.norm` on tensors of torch: of images of integers, and of the differences of two."""
+"""`cv2.norm` on torch tensors: of images and of differences of two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from devicecore.cv.result_rules import number
 from devicecore.cv.torch_support.masks import is_mask
 from devicecore.cv.torch_support.operands import SMALL_INTEGERS, is_alike
 from devicecore.cv.torch_support.pair_sums import norm_without_float64
-from devicecore.cv.torch_support.sqrt import root
+from devicecore.cv.torch_support.sqrt import rounded_sqrt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,6 +117,6 @@ def _norm(kind: int, work: torch.dtype, *, has_mask: bool) -> Callable[..., Tens
         parts = off.abs() if kind == cv2.NORM_L1 else off * off
         whole = torch.float64 if parts.is_floating_point() else torch.int64
         total = parts.sum((1, 2, 3), dtype=whole).to(torch.float64)
-        return total if kind == cv2.NORM_L1 else root(total)
+        return total if kind == cv2.NORM_L1 else rounded_sqrt(total)
 
     return run

@@ -1,4 +1,4 @@
-"""`cv2.normalize` on tensors of torch: each image's values are stretched over a range."""
+"""`cv2.normalize` on torch tensors: scales each image's values to a range."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import of_depth
 from devicecore.cv.table import Table
 from devicecore.cv.torch_support.error_free import two_sum
-from devicecore.cv.torch_support.float_pairs import FloatPair, constant, single
+from devicecore.cv.torch_support.float_pairs import FloatPair, as_pair, constant
 from devicecore.cv.torch_support.fma import multiply_add
-from devicecore.cv.torch_support.operands import SMALL_INTEGERS, fills_vectors, rounded
-from devicecore.cv.torch_support.pixels import read
+from devicecore.cv.torch_support.operands import SMALL_INTEGERS, fills_vectors, round_to_integers
+from devicecore.cv.torch_support.pixels import lookup_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ def normalize(
     def run(images: Tensor) -> Tensor:
         x = images.float()
         total = add(x, *(each[:, None, None, None] for each in stretch(x)))
-        return total if target.is_floating_point else rounded(total, target)
+        return total if target.is_floating_point else round_to_integers(total, target)
 
     return Plan(run, promise)
 
@@ -122,7 +122,7 @@ def _stretch_by_table(
 
     def stretch(x: Tensor) -> tuple[Tensor, Tensor]:
         low_byte, high_byte = (each.to(torch.int32) - first for each in _limits(x))
-        scale, added = read(table.on(x), low_byte * 256 + high_byte).unbind(-1)
+        scale, added = lookup_rows(table.on(x), low_byte * 256 + high_byte).unbind(-1)
         return scale, added
 
     return stretch
@@ -138,10 +138,10 @@ def _stretch_in_pairs(
     spread = FloatPair(torch.where(is_flat, 1.0, spread.high), spread.low)
     scale = (constant(high - low, least) / spread).each(lambda part: part.masked_fill(is_flat, 0))
     if is_float:
-        scale = single(scale.float())
+        scale = as_pair(scale.float())
         added = float(np.float32(low)) - scale.high * least
     else:
-        added = (constant(low, least) - scale * single(least)).float()
+        added = (constant(low, least) - scale * as_pair(least)).float()
     off = (scale - constant(1, least)).float()
     changes_nothing = (off.abs() < _NEAR) & (added.abs() < _NEAR)
     return (

@@ -1,4 +1,4 @@
-"""`cv2.pow`, `sqrt`, `exp`, `log` and `magnitude` on tensors of torch."""
+"""`cv2.pow`, `sqrt`, `exp`, `log` and `magnitude` on torch tensors."""
 
 from __future__ import annotations
 

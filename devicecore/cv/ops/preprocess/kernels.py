@@ -1,4 +1,4 @@
-"""Triton's kernels of `devicecore.cv.preprocess`: one that resizes, one that blurs.
+"""Triton kernels of `devicecore.cv.preprocess`: one that resizes, one that blurs.
 
 Both compute in integers, as OpenCV does for bytes, and look the last value up in a table: whatever
 float arithmetic normalising is, it was done once for each of the 256 bytes, on the host.

@@ -1,4 +1,4 @@
-"""Where a resized image lies on the network's input: stretched, in a letterbox, or cropped."""
+"""Where a resized image lies in the network's input: stretched, letterboxed or cropped."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def linear_columns(source: int, span: Span) -> NDArray[Any]:
     in 11 bits. Beside the last pixel, the neighbour has no weight.
     """
     axis = _axis(source, span)
-    left, rest = resize_tables.clamped(*resize_tables.centres(axis), axis)
+    left, rest = resize_tables.clamp_positions(*resize_tables.center_positions(axis), axis)
     return _on_canvas(
         span, left[:, None], resize_tables.fixed_point(resize_tables.linear_pair(rest))
     )
@@ -88,7 +88,7 @@ def linear_rows(source: int, span: Span) -> NDArray[Any]:
     First the upper and the lower one of two rows, or -1 outside of the image, then the two weights.
     At the border both are the same row, and each is rounded by itself.
     """
-    top, rest = resize_tables.centres(_axis(source, span))
+    top, rest = resize_tables.center_positions(_axis(source, span))
     pair = np.stack([top, top + 1], axis=-1).clip(0, source - 1)
     return _on_canvas(span, pair, resize_tables.fixed_point(resize_tables.linear_pair(rest)))
 

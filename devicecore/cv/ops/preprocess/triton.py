@@ -1,4 +1,4 @@
-"""`devicecore.cv.preprocess` by kernels of Triton: each image is read once, and written once."""
+"""`devicecore.cv.preprocess` by Triton kernels: each image is read once, and written once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from devicecore.cv.ops.gaussian_blur.tables import fixed_weights
 from devicecore.cv.ops.preprocess import kernels
 from devicecore.cv.ops.preprocess import tables as preprocess_tables
-from devicecore.cv.triton_support.launch import Launch, current, is_aligned
+from devicecore.cv.triton_support.launch import Launch, device_context, is_aligned
 from devicecore.cv.upload import uploader_of
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def run(images: Any, recipe: PreprocessRecipe, device: torch.device) -> torch.Te
         in_planes = result.permute(0, 3, 1, 2)
     blurs = recipe.blur is not None
     resized = torch.empty(planes, dtype=torch.uint8, device=device) if blurs else in_planes
-    with current(device):
+    with device_context(device):
         # One after the other, so that one is copied while the kernels work on the one before.
         for first, part in enumerate(images) if is_list else ((0, images),):
-            with _on_card(part, device) as there:
+            with _on_gpu(part, device) as there:
                 batch = _with_all_axes(there)
                 target = resized[first : first + batch.shape[0]] if is_list else resized
                 _place(batch, target, recipe)
@@ -75,8 +75,8 @@ def run(images: Any, recipe: PreprocessRecipe, device: torch.device) -> torch.Te
     return result
 
 
-def _on_card(images: Any, device: torch.device) -> AbstractContextManager[torch.Tensor]:
-    """Return a block that has images on the card, in one piece of memory."""
+def _on_gpu(images: Any, device: torch.device) -> AbstractContextManager[torch.Tensor]:
+    """Return a block that has images on the GPU, in one piece of memory."""
     tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(_writable(images))
     tensor = tensor.contiguous()
     return nullcontext(tensor) if tensor.device == device else uploader_of(device).lent(tensor)

@@ -1,4 +1,4 @@
-"""Triton's kernel of images of half the size, blurred before.
+"""Triton kernel of images of half the size, blurred before.
 
 Rows are summed below each other first, two bytes in the halves of each word: sums of five have 12
 bits, and sums of five of these have 16.

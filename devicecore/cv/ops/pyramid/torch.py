@@ -1,4 +1,4 @@
-"""`cv2.pyrDown` and `cv2.pyrUp` on tensors of torch."""
+"""`cv2.pyrDown` and `cv2.pyrUp` on torch tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from devicecore.cv.border_index import REPEATING
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import scaled_to
-from devicecore.cv.torch_support.dtypes import saturated
-from devicecore.cv.torch_support.padding import padded
-from devicecore.cv.torch_support.windows import pair, weighted
+from devicecore.cv.torch_support.dtypes import saturate
+from devicecore.cv.torch_support.padding import pad_images
+from devicecore.cv.torch_support.windows import two_integers, weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,10 +69,10 @@ def pyrDown(
     bottom, right = 2 - (src.height + 1) % 2, 2 - (src.width + 1) % 2
 
     def run(images: Tensor) -> Tensor:
-        x = padded(images, 2, bottom, 2, right, borderType).to(torch.int32)
-        sums = weighted(x, 1, _DOWN)[:, ::2]
-        total = weighted(sums, 2, _DOWN)[:, :, ::2]
-        return saturated((total + 128).bitwise_right_shift_(8), target)
+        x = pad_images(images, 2, bottom, 2, right, borderType).to(torch.int32)
+        sums = weighted_sum(x, 1, _DOWN)[:, ::2]
+        total = weighted_sum(sums, 2, _DOWN)[:, :, ::2]
+        return saturate((total + 128).bitwise_right_shift_(8), target)
 
     return Plan(run)
 
@@ -93,13 +93,13 @@ def pyrUp(
 
     def run(images: Tensor) -> Tensor:
         total = _doubled(_doubled(images.to(torch.int32), 2), 1)
-        return saturated((total + 32).bitwise_right_shift_(6), target)
+        return saturate((total + 32).bitwise_right_shift_(6), target)
 
     return Plan(run)
 
 
 def _is_size(given: Any, expected: tuple[int, int]) -> bool:
-    return given is None or pair(given) in {(0, 0), expected}
+    return given is None or two_integers(given) in {(0, 0), expected}
 
 
 def _doubled(x: Tensor, axis: int) -> Tensor:
@@ -107,6 +107,6 @@ def _doubled(x: Tensor, axis: int) -> Tensor:
     length = x.shape[axis]
     before = x.narrow(axis, min(1, length - 1), 1)
     x = torch.cat([before, x, x.narrow(axis, length - 1, 1)], axis)
-    even = weighted(x, axis, (1, 6, 1))
-    odd = weighted(x.narrow(axis, 1, length + 1), axis, (4, 4))
+    even = weighted_sum(x, axis, (1, 6, 1))
+    odd = weighted_sum(x.narrow(axis, 1, length + 1), axis, (4, 4))
     return torch.stack([even, odd], axis + 1).flatten(axis, axis + 1)

@@ -1,4 +1,4 @@
-"""`cv2.pyrDown` by a kernel of Triton: bytes."""
+"""`cv2.pyrDown` of uint8 by a Triton kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from devicecore.cv.operation import Operation
 from devicecore.cv.ops.pyramid import kernels
 from devicecore.cv.ops.pyramid import torch as pyramid_torch
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 from devicecore.cv.triton_support.strips import ALIGNMENT, fits, warps_of
 from devicecore.cv.triton_support.weighted_sums import BORDERS
 
@@ -70,7 +70,7 @@ def _plan(
         return Launch(kernels.halve, (programs, images, 1), rest, constants, warps_of(BLOCK))
 
     shape = (high, wide, src.channels)
-    return launched(src, shape, launch, alignment=ALIGNMENT, in_groups=False)
+    return plan_launch(src, shape, launch, alignment=ALIGNMENT, in_groups=False)
 
 
 pyrDown: Operation = Operation("pyrDown", "triton", _plan, pyramid_torch.pyrDown.images, _examples)

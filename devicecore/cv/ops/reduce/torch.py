@@ -1,4 +1,4 @@
-"""`cv2.reduce` on tensors of torch: rows or columns of bytes become one."""
+"""`cv2.reduce` on torch tensors: reduces uint8 images to one row or column."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import DEPTHS, like
-from devicecore.cv.torch_support.dtypes import saturated
-from devicecore.cv.torch_support.integer_means import whole_means
+from devicecore.cv.torch_support.dtypes import saturate
+from devicecore.cv.torch_support.integer_means import integer_means
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -92,8 +92,8 @@ def _mean(
     """Return means; those of int32 are computed in float64, as int32 has more bits than float32."""
     share = 1.0 / count
     if target is torch.int32 and not has_float64:
-        means = whole_means(count, 0, 255)
+        means = integer_means(count, 0, 255)
         return None if means is None else lambda x, axis: means(_sum(x, axis))
     work = torch.float64 if target in {torch.int32, torch.float64} else torch.float32
     used = share if work is torch.float64 else float(np.float32(share))
-    return lambda x, axis: saturated(_sum(x, axis).to(work) * used, target)
+    return lambda x, axis: saturate(_sum(x, axis).to(work) * used, target)

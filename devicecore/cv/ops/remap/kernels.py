@@ -1,4 +1,4 @@
-"""Triton's kernel of remaps: places from maps, and the pixels around them.
+"""Triton kernel of remaps: places from maps, and the pixels around them.
 
 It is compiled without the fusing that Triton does by itself: what OpenCV fuses is fused by name.
 """

@@ -1,4 +1,4 @@
-"""`cv2.remap` on tensors of torch."""
+"""`cv2.remap` on torch tensors."""
 
 from __future__ import annotations
 

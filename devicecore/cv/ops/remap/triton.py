@@ -1,4 +1,4 @@
-"""`cv2.remap` by a kernel of Triton: bytes, by maps of float32, where OpenCV fuses."""
+"""`cv2.remap` by a Triton kernel: bytes, by maps of float32, where OpenCV fuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's kernels that resize images of bytes: between two pixels, by cells, by any taps.
+"""Triton kernels that resize images of bytes: between two pixels, by cells, by any taps.
 
 All are told where to read, and with which weights, by tables for columns and for rows.
 """

@@ -65,7 +65,7 @@ def nearest_exact(axis: Axis) -> Index:
     return np.minimum(np.floor(positions), axis.source - 1).astype(np.int64)
 
 
-def centres(axis: Axis) -> tuple[Index, Weights]:
+def center_positions(axis: Axis) -> tuple[Index, Weights]:
     """Return the pixel left of each output pixel's centre, and the rest in float32."""
     position = ((np.arange(axis.target) + 0.5) * axis.step - 0.5).astype(np.float32)
     left = np.floor(position)
@@ -80,7 +80,7 @@ def growing_cells(axis: Axis) -> tuple[Index, Weights]:
     return left, np.where(rest <= 0, np.float32(0), rest - np.floor(rest))
 
 
-def clamped(left: Index, rest: Weights, axis: Axis) -> tuple[Index, Weights]:
+def clamp_positions(left: Index, rest: Weights, axis: Axis) -> tuple[Index, Weights]:
     """Return positions inside of the image; outside, the pixel at the border has all weight."""
     outside = (left < 0) | (left >= axis.source - 1)
     return left.clip(0, axis.source - 1), np.where(outside, np.float32(0), rest)

@@ -1,4 +1,4 @@
-"""`cv2.resize` on tensors of torch."""
+"""`cv2.resize` on torch tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from devicecore.cv.ops.resize.tables import Axis
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.dtypes import MOVABLE, saturated, unsigned_as_signed
+from devicecore.cv.torch_support.dtypes import MOVABLE, saturate, unsigned_as_signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -122,8 +122,8 @@ def _linear(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if src.dtype == "uint8":
         if _halves(columns, rows):
             return _by_cells(src, columns, rows)
-        across = resize_tables.clamped(*resize_tables.centres(columns), columns)
-        return Plan(_linear_fixed(src, across, resize_tables.centres(rows)))
+        across = resize_tables.clamp_positions(*resize_tables.center_positions(columns), columns)
+        return Plan(_linear_fixed(src, across, resize_tables.center_positions(rows)))
     if src.dtype in {"uint16", "float32"}:
         weights = resize_tables.linear_pair
         return Plan(_float_taps(src, columns, rows, weights, torch.float32), "tolerance")
@@ -175,7 +175,7 @@ def _area(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if src.dtype != "uint8" or src.channels > 4:
         return None
     if columns.step < 1 or rows.step < 1:
-        across = resize_tables.clamped(*resize_tables.growing_cells(columns), columns)
+        across = resize_tables.clamp_positions(*resize_tables.growing_cells(columns), columns)
         return Plan(_linear_fixed(src, across, resize_tables.growing_cells(rows)))
     nearest = round(columns.step), round(rows.step)
     if max(abs(columns.step - nearest[0]), abs(rows.step - nearest[1])) < _EPSILON:
@@ -202,10 +202,10 @@ def _by_cells(src: Image, columns: Axis, rows: Axis) -> Plan:
         if is_rounded_up:
             whole = (sums + 2).bitwise_right_shift_(2).to(torch.uint8)
         else:
-            whole = saturated(sums.to(torch.float32) * share, torch.uint8)
+            whole = saturate(sums.to(torch.float32) * share, torch.uint8)
         if over == (0, 0):
             return whole
-        cut = saturated(sums.to(torch.float32) / counts.on(x), torch.uint8)
+        cut = saturate(sums.to(torch.float32) / counts.on(x), torch.uint8)
         return torch.where(counts.on(x) == across * down, whole, cut)
 
     return Plan(run)
@@ -223,7 +223,7 @@ def _by_tables(columns: Table, across: Table, rows: Table, down: Table) -> Run:
     def run(images: Tensor) -> Tensor:
         x = images.to(torch.float32)
         sums = _summed(x, 2, columns.on(x), across.on(x)[:, :, None])
-        return saturated(_summed(sums, 1, rows.on(x), down.on(x)[:, :, None, None]), torch.uint8)
+        return saturate(_summed(sums, 1, rows.on(x), down.on(x)[:, :, None, None]), torch.uint8)
 
     return run
 
@@ -245,7 +245,7 @@ def _lanczos4(src: Image, columns: Axis, rows: Axis) -> Plan | None:
         return None
     run = _fixed_taps(src, columns, rows, resize_tables.lanczos4)
     return Plan(
-        lambda images: saturated((run(images) + (1 << 21)).bitwise_right_shift_(22), torch.uint8)
+        lambda images: saturate((run(images) + (1 << 21)).bitwise_right_shift_(22), torch.uint8)
     )
 
 
@@ -261,8 +261,8 @@ def _tables(
     src: Image, columns: Axis, rows: Axis, weights: Callable[[Any], Any]
 ) -> tuple[Any, Any, Any, Any]:
     """Return pixels and weights along rows, then along columns."""
-    left, beside = resize_tables.centres(columns)
-    top, below = resize_tables.centres(rows)
+    left, beside = resize_tables.center_positions(columns)
+    top, below = resize_tables.center_positions(rows)
     across, down = weights(beside), weights(below)
     count = across.shape[1]
     return _taps(left, count, src.width), across, _taps(top, count, src.height), down
@@ -291,7 +291,7 @@ def _float_taps(
         x = images.to(kind)
         sums = _summed(x, 2, places[0].on(x), shares[0].on(x)[:, :, None])
         total = _summed(sums, 1, places[1].on(x), shares[1].on(x)[:, :, None, None])
-        return saturated(total, images.dtype)
+        return saturate(total, images.dtype)
 
     return run
 

@@ -1,4 +1,4 @@
-"""`cv2.resize` of bytes by kernels of Triton."""
+"""`cv2.resize` of uint8 by Triton kernels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from devicecore.cv.ops.resize import tables as resize_tables
 from devicecore.cv.ops.resize import torch as resize_torch
 from devicecore.cv.table import Table
 from devicecore.cv.triton_support.alignment import GROUP
-from devicecore.cv.triton_support.gather import fits, picked
+from devicecore.cv.triton_support.gather import fits, plan_gather
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -71,19 +71,19 @@ def _plan(
 def _nearest(
     src: Image, columns: Axis, rows: Axis, *, pixels: Callable[[Axis], Array]
 ) -> Plan | None:
-    return picked(src, pixels(columns), pixels(rows))
+    return plan_gather(src, pixels(columns), pixels(rows))
 
 
 def _linear(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if _factors(columns, rows) == (2, 2):
         return _cells(src, columns, rows)
-    across = resize_tables.clamped(*resize_tables.centres(columns), columns)
-    return _between_two(src, across, resize_tables.centres(rows))
+    across = resize_tables.clamp_positions(*resize_tables.center_positions(columns), columns)
+    return _between_two(src, across, resize_tables.center_positions(rows))
 
 
 def _area(src: Image, columns: Axis, rows: Axis) -> Plan | None:
     if columns.step < 1 or rows.step < 1:
-        across = resize_tables.clamped(*resize_tables.growing_cells(columns), columns)
+        across = resize_tables.clamp_positions(*resize_tables.growing_cells(columns), columns)
         return _between_two(src, across, resize_tables.growing_cells(rows))
     if _factors(columns, rows):
         return _cells(src, columns, rows)
@@ -105,7 +105,7 @@ def _between_taps(
 ) -> Plan | None:
     tables = []
     for axis in (columns, rows):
-        left, beside = resize_tables.centres(axis)
+        left, beside = resize_tables.center_positions(axis)
         shares = weights(beside)
         count = shares.shape[1]
         places = left[:, None] + np.arange(1 - count // 2, 1 + count // 2)
@@ -173,7 +173,7 @@ def _by_tables(
         rest = (*(table.there(device) for table in tables), size, width)
         return Launch(kernel, (*grid, count), rest, all_constants, _WARPS)
 
-    return launched(src, (height, width, src.channels), launch)
+    return plan_launch(src, (height, width, src.channels), launch)
 
 
 def _cells(src: Image, columns: Axis, rows: Axis) -> Plan | None:
@@ -196,7 +196,7 @@ def _cells(src: Image, columns: Axis, rows: Axis) -> Plan | None:
         grid = (-(-groups // _BLOCK), rows.target, count)
         return Launch(kernels.cells, grid, (groups, share), constants, _WARPS)
 
-    return launched(src, (rows.target, columns.target, src.channels), launch)
+    return plan_launch(src, (rows.target, columns.target, src.channels), launch)
 
 
 _KINDS: dict[int, Callable[[Image, Axis, Axis], Plan | None]] = {

@@ -1,4 +1,4 @@
-"""`cv2.sumElems`, `mean`, `meanStdDev` and `countNonZero` on tensors of torch."""
+"""`cv2.sumElems`, `mean`, `meanStdDev` and `countNonZero` on torch tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from devicecore.cv.result_rules import number
 from devicecore.cv.torch_support.masks import is_mask
 from devicecore.cv.torch_support.operands import SMALL_INTEGERS
 from devicecore.cv.torch_support.pair_sums import channel_means, mean_and_deviation
-from devicecore.cv.torch_support.sqrt import root
+from devicecore.cv.torch_support.sqrt import rounded_sqrt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -131,7 +131,7 @@ def meanStdDev(
             values = values * (wanted != 0)
         means = _sums(values) * share
         spread = _sums(values * values) * share - means * means
-        return means[..., None], root(spread.clamp_(min=0))[..., None]
+        return means[..., None], rounded_sqrt(spread.clamp_(min=0))[..., None]
 
     return Plan(run, _promise(src))
 

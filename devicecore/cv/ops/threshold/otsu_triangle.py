@@ -1,4 +1,4 @@
-"""Thresholds that `cv2.threshold` finds by itself in a histogram: Otsu's, and the triangle's."""
+"""Automatic thresholds of a histogram: Otsu's method and the triangle method."""
 
 from __future__ import annotations
 

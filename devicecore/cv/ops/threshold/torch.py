@@ -1,4 +1,4 @@
-"""`cv2.threshold` on tensors of torch."""
+"""`cv2.threshold` on torch tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from devicecore.cv.ops.histogram.counts import counts
 from devicecore.cv.ops.threshold.otsu_triangle import otsu, otsu_without_float64, triangle
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import like, number
-from devicecore.cv.torch_support.dtypes import saturated
+from devicecore.cv.torch_support.dtypes import saturate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -87,7 +87,7 @@ def threshold(
     answer = float(used if src.dtype in _INTEGERS else thresh)
 
     def run(images: Tensor) -> tuple[Tensor, Tensor]:
-        found = saturated(combine(images.to(work), used, most), target)
+        found = saturate(combine(images.to(work), used, most), target)
         return torch.full((len(images),), answer, dtype=kind, device=images.device), found
 
     # The level that is returned may have more bits than float32.
@@ -114,7 +114,7 @@ def _found(src: Image, finder: int, maxval: float, combine: Combine) -> Plan | N
     def run(images: Tensor) -> tuple[Tensor, Tensor]:
         level = find(counts(images, 1 << bits))
         used = level.to(torch.int32).view(-1, 1, 1, 1)
-        return level.to(kind), saturated(combine(images.to(torch.int32), used, most), target)
+        return level.to(kind), saturate(combine(images.to(torch.int32), used, most), target)
 
     # Where two thresholds of Otsu's are as good, which one it is depends on how it is rounded.
     return Plan(run, "close" if finder == cv2.THRESH_OTSU else "exact")

@@ -1,4 +1,4 @@
-"""`cv2.transform` and `perspectiveTransform` on tensors of torch: channels times a matrix."""
+"""`cv2.transform` and `perspectiveTransform` on torch tensors: channels times a matrix."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from devicecore.cv.environment import environment
 from devicecore.cv.operation import operation
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import like
-from devicecore.cv.torch_support.float_pairs import FloatPair, constant, single
-from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_add, unfused
-from devicecore.cv.torch_support.operands import rounded
+from devicecore.cv.torch_support.float_pairs import FloatPair, as_pair, constant
+from devicecore.cv.torch_support.fma import MultiplyAdd, multiply_add, multiply_then_add
+from devicecore.cv.torch_support.operands import round_to_integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -126,8 +126,8 @@ def _of_bytes(matrix: np.ndarray[Any, Any]) -> Plan | None:
     if matrix.shape == (3, 4) and (sizes < largest).all() and not _is_diagonal(matrix):
         return _in_fixed_point(matrix)
     promise: Exactness = "lsb1" if (columns - 1, after) in _SPECIAL else "exact"
-    sums = _sums(matrix, unfused)
-    return Plan(lambda images: rounded(sums(images.float()), torch.uint8), promise)
+    sums = _sums(matrix, multiply_then_add)
+    return Plan(lambda images: round_to_integers(sums(images.float()), torch.uint8), promise)
 
 
 def _of_floats(src: Image, matrix: np.ndarray[Any, Any]) -> Plan:
@@ -187,7 +187,7 @@ def _sums(matrix: np.ndarray[Any, Any], add: MultiplyAdd) -> Callable[[Tensor], 
 
 def _in_perspective(images: Tensor, rows: list[list[float]], divisor: list[float]) -> Tensor:
     """Return places in perspective in float pairs, which have fewer bits than float64."""
-    places = tuple(map(single, images.unbind(-1)))
+    places = tuple(map(as_pair, images.unbind(-1)))
     like = images[..., 0]
     below = _pair_row(places, divisor, like)
     is_zero = ~(below.float().abs() > _NEAR)  # also of what is not a number

@@ -1,4 +1,4 @@
-"""`cv2.undistort` on tensors of torch."""
+"""`cv2.undistort` on torch tensors."""
 
 from __future__ import annotations
 

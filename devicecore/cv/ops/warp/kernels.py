@@ -1,4 +1,4 @@
-"""Triton's kernel of warps: places by a matrix, and the pixels around them.
+"""Triton kernel of warps: places by a matrix, and the pixels around them.
 
 It is compiled without the fusing that Triton does by itself: what OpenCV fuses is fused by name.
 """
@@ -42,7 +42,7 @@ def _quotient(above, minus, inverse):
         inverse: That of the denominator.
 
     The first quotient is off by a few units in the last place, and two steps of Newton's with exact
-    remainders end with the nearest number, as in the division that a card's compiler makes of it.
+    remainders end with the nearest number, as in the division that a GPU's compiler makes of it.
     """
     found = above * inverse
     found = tl.fma(tl.fma(found, minus, above), inverse, found)

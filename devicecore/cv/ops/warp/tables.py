@@ -1,4 +1,4 @@
-"""The matrix that a warp of OpenCV reads its source with, and how far it reaches."""
+"""The inverse matrix that a warp samples its source with, and how far it reaches."""
 
 from __future__ import annotations
 

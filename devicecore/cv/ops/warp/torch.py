@@ -1,4 +1,4 @@
-"""`cv2.warpAffine` and `cv2.warpPerspective` on tensors of torch."""
+"""`cv2.warpAffine` and `cv2.warpPerspective` on torch tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.warpAffine` and `cv2.warpPerspective` by a kernel of Triton: bytes, where OpenCV fuses."""
+"""`cv2.warpAffine` and `cv2.warpPerspective` by a Triton kernel: bytes, where OpenCV fuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from devicecore.cv.ops.warp.tables import source_matrix
 from devicecore.cv.torch_support.sampling import sampler
 from devicecore.cv.triton_support.alignment import GROUP, is_native
 from devicecore.cv.triton_support.launch import Launch
-from devicecore.cv.triton_support.launch_plan import launched
+from devicecore.cv.triton_support.launch_plan import plan_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,7 @@ def _operation(known: Operation, rows: int) -> Operation:
             own |= {"IMAGES": together, "BLOCK": _BLOCK}
             return Launch(kernels.warp, grid, (*rest, count), constants | own, _WARPS)
 
-        return launched(src, (high, wide, src.channels), launch)
+        return plan_launch(src, (high, wide, src.channels), launch)
 
     return Operation(
         known.name, "triton", planner, known.images, functools.partial(_examples, known)

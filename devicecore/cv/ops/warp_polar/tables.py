@@ -1,4 +1,4 @@
-"""Where `cv2.warpPolar` reads the pixels of its result, in its own arithmetic."""
+"""Where `cv2.warpPolar` samples its source, in OpenCV's own arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cv2.warpPolar` on tensors of torch."""
+"""`cv2.warpPolar` on torch tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from devicecore.cv.ops.warp_polar.tables import ANGLE_BORDER, from_polar, to_pol
 from devicecore.cv.plan import Plan
 from devicecore.cv.result_rules import scaled_to
 from devicecore.cv.table import Table
-from devicecore.cv.torch_support.padding import padded
+from devicecore.cv.torch_support.padding import pad_images
 from devicecore.cv.torch_support.sampling import LARGEST, sampler
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def warpPolar(
 
     def run(images: torch.Tensor) -> torch.Tensor:
         if is_inverse:
-            images = padded(images, ANGLE_BORDER, ANGLE_BORDER, 0, 0, cv2.BORDER_WRAP)
+            images = pad_images(images, ANGLE_BORDER, ANGLE_BORDER, 0, 0, cv2.BORDER_WRAP)
         columns, rows = table.on(images)
         return read.read(images, columns[None], rows[None])
 

@@ -1,4 +1,4 @@
-"""Triton's kernel that gives each pixel of a result a pixel of a source: columns by rows."""
+"""Triton kernel that gathers pixels by tables of columns and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two bytes in each word: in the upper byte of each half, where only their order matters.
+"""Two uint8 values packed in each 32-bit word, for minimum and maximum.
 
 What is in the lower bytes is never looked at, but to tell apart values that are equal.
 """
@@ -29,7 +29,7 @@ def joined(even, odd):
 
 @triton.jit
 def lesser(a, b, NATIVE: tl.constexpr):
-    """Return the lesser of the halves; by one instruction where the card has it."""
+    """Return the lesser of the halves; by one instruction where the GPU has it."""
     if NATIVE:
         found = tl.inline_asm_elementwise(
             "min.u16x2 $0, $1, $2;", "=r,r,r", [a, b], dtype=tl.uint32, is_pure=True, pack=1
@@ -41,7 +41,7 @@ def lesser(a, b, NATIVE: tl.constexpr):
 
 @triton.jit
 def greater(a, b, NATIVE: tl.constexpr):
-    """Return the greater of the halves; by one instruction where the card has it."""
+    """Return the greater of the halves; by one instruction where the GPU has it."""
     if NATIVE:
         found = tl.inline_asm_elementwise(
             "max.u16x2 $0, $1, $2;", "=r,r,r", [a, b], dtype=tl.uint32, is_pure=True, pack=1

@@ -1,7 +1,7 @@
-"""What Triton's kernels of pixels share: four at a time, which are as many words as channels.
+"""Helpers of pixel kernels: four pixels at a time, which are as many words as channels.
 
 A thread that reads and writes words of four bytes needs a quarter of the instructions that it needs
-for bytes. Float32 numbers of bytes are made from their bits: converting integers is slow on a card.
+for bytes. Float32 numbers of bytes are made from their bits: converting integers is slow on a GPU.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def cut(value):
 
 @triton.jit
 def reciprocal(value, NATIVE: tl.constexpr):
-    """Return about one by *value*; by one instruction where the card has it."""
+    """Return about one by *value*; by one instruction where the GPU has it."""
     if NATIVE:
         return tl.inline_asm_elementwise(
             "rcp.approx.ftz.f32 $0, $1;", "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1
@@ -153,7 +153,7 @@ def placed(word, bits, BYTE: tl.constexpr, NATIVE: tl.constexpr):
         word: The words.
         bits: Those of `place_bits`.
         BYTE: Which of their bytes, the lowest first.
-        NATIVE: Whether the card is NVIDIA's, which does it by one instruction.
+        NATIVE: Whether the GPU is NVIDIA's, which does it by one instruction.
     """
     if NATIVE:
         # Of the constant, byte 4 is nothing and byte 7 its highest.
@@ -187,7 +187,7 @@ def bytes_of(a, b, CODE: tl.constexpr, NATIVE: tl.constexpr):
         a: Words, of which the bytes are 0 to 3.
         b: Words, of which the bytes are 4 to 7.
         CODE: Four numbers of four bits each: which byte is the lowest one, and so on.
-        NATIVE: Whether the card is NVIDIA's, which does it by one instruction.
+        NATIVE: Whether the GPU is NVIDIA's, which does it by one instruction.
     """
     a, b = a.to(tl.int32, bitcast=True), b.to(tl.int32, bitcast=True)
     if NATIVE:
@@ -250,7 +250,7 @@ def group_of(pixels, CHANNELS: tl.constexpr, NATIVE: tl.constexpr):
     Args:
         pixels: A tuple of four, of which the lower bytes are the channels.
         CHANNELS: Bytes of a pixel.
-        NATIVE: Whether the card is NVIDIA's.
+        NATIVE: Whether the GPU is NVIDIA's.
     """
     first, second, third, last = pixels
     if CHANNELS == 1:

@@ -1,4 +1,4 @@
-"""Triton's kernels of functions of each byte by itself: looked up in a table, or of two images."""
+"""Triton kernels of elementwise functions on uint8: table lookups, and two images combined."""
 
 from __future__ import annotations
 

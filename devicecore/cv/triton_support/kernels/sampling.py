@@ -1,4 +1,4 @@
-"""What Triton's kernels read between the pixels of images of bytes, as OpenCV does since version 5.
+"""Samples uint8 images between pixels, as OpenCV does since version 5.
 
 Places are float32; what is fused is fused by name.
 """
@@ -45,7 +45,7 @@ def _near(place, length):
 
 @triton.jit
 def _floor(place):
-    """Return the whole number below a small float32; cards have no quick instruction for it."""
+    """Return the whole number below a small float32; GPUs have no quick instruction for it."""
     whole = rounded(place)
     return tl.where(whole > place, whole - 1.0, whole)
 
@@ -231,7 +231,7 @@ def _two_pixels(words, at, ONE: tl.constexpr, CHANNELS: tl.constexpr, NATIVE: tl
         at: Its place in bytes, modulo 4.
         ONE: Whether the second one is not needed.
         CHANNELS: Bytes of a pixel.
-        NATIVE: Whether the card is NVIDIA's.
+        NATIVE: Whether the GPU is NVIDIA's.
     """
     first = tl.load(words)
     if CHANNELS == 4:

@@ -1,7 +1,7 @@
-"""How kernels of neighbourhoods pass over strips: each row is read once and kept for those below.
+"""How neighbourhood kernels pass over strips: each row is read once and kept for those below.
 
 A thread has a group of words beside each other, so that most of what it reads lies in one piece.
-Rows are read some steps before they are needed: no card reads ahead beyond a row that is written,
+Rows are read some steps before they are needed: no GPU reads ahead beyond a row that is written,
 and waiting for each row takes longer than computing it.
 """
 

@@ -1,4 +1,4 @@
-"""Rows of bytes read as words of four, with the bytes beside them, by kernels of neighbourhoods.
+"""SWAR: rows of uint8 read as 32-bit words of four, with their neighbours.
 
 Two bytes of a word are computed at once, each in one half of 32 bits: its bytes 0 and 2 are a pair,
 and its bytes 1 and 3 are another. What lies a pixel further left or right are other pairs, whatever

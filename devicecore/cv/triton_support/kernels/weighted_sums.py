@@ -1,4 +1,4 @@
-"""Triton's kernel of sums of bytes by whole weights, two of them in the halves of each word.
+"""Triton kernel of integer-weighted sums of uint8, two of them packed in each word.
 
 Arithmetic of whole words is right for both halves as long as each of the last sums, with what is
 added to it so that it is not negative, has 16 bits: what sums before it borrow from each other is

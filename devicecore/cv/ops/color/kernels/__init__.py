@@ -1,1 +1,1 @@
-"""Triton's kernels of color conversions."""
+"""Triton kernels of color conversions."""

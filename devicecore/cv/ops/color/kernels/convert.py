@@ -1,4 +1,4 @@
-"""Triton's kernel of conversions between colours, four pixels a thread."""
+"""Triton kernel of color conversions, four pixels a thread."""
 
 from __future__ import annotations
 

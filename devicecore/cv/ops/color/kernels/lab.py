@@ -1,4 +1,4 @@
-"""Lab of pixels in Triton, in whole numbers as OpenCV has it."""
+"""Lab conversions in Triton, in OpenCV's fixed point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenCV's tables to Lab: the gamma of sRGB and cube roots, both of whole numbers."""
+"""OpenCV's fixed-point tables to Lab: the gamma of sRGB and cube roots."""
 
 from __future__ import annotations
 
