@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicecore.device import Device
 from devicecore.device_factory import DeviceOptions, default_registry
+from devicecore.device_factory.device_creation import devices_of_type, host_device
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
 from devicecore.errors import (
     DeviceConflictError,
@@ -28,7 +29,7 @@ class _FillingMgr(DeviceMgr):
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        host = runtime.registry.host_device(LOCAL_TASK)
+        host = host_device(runtime.registry, LOCAL_TASK)
         super().__init__([host], registry=runtime.registry)
 
     def _lookup(self, name: object, framework: str | None) -> Device:
@@ -160,7 +161,7 @@ class Runtime:
         self.registry.get_factory(device_type, framework)
         asked = () if framework is None else (framework,)
         options = DeviceOptions(frameworks=asked)
-        made = self.registry.devices_of_type(device_type, options, LOCAL_TASK)
+        made = devices_of_type(self.registry, device_type, options, LOCAL_TASK)
         on_lost_cards = [device for device in made if device.gone]
         if len(on_lost_cards) == len(made):
             raise NotLiveError(device_type, "broken", made[0].gone)

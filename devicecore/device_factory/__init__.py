@@ -1,7 +1,8 @@
 """Device factories: what a backend implements, and the registry that picks the live ones."""
 
 from devicecore.device_factory.candidates import Candidate
-from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
+from devicecore.device_factory.device_options import DeviceOptions
+from devicecore.device_factory.factory import DeviceFactory
 from devicecore.device_factory.registrar import Registrar
 from devicecore.device_factory.registration import UNREGISTERED_PRIORITY, Registration
 from devicecore.device_factory.registry import FactoryRegistry, default_registry

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from devicecore.device import Device
-from devicecore.device_factory.factory import DeviceOptions
+from devicecore.device_factory.device_options import DeviceOptions
 from devicecore.device_factory.option_checks import checked, is_class, of_classes, why_left_out
 from devicecore.device_factory.type_lookup import registered_type, unknown
 from devicecore.errors import NotLiveError, UnknownDeviceError
@@ -102,7 +102,11 @@ def new_device(
 
 
 def host_device(registry: FactoryRegistry, name_prefix: str) -> Device:
-    """Make CPU:0 at once, from what is known without a probe; see `FactoryRegistry`."""
+    """Make CPU:0 at once, from what is known without a probe if any factory of it can.
+
+    Raises:
+        NotLiveError: No factory of the CPU can.
+    """
     one = DeviceOptions(device_count={_HOST: 1})
     first = [each for each in registry.factories(_HOST) if each.after_class is None]
     # Somebody's own factory may not know it without one.
@@ -119,7 +123,12 @@ def host_device(registry: FactoryRegistry, name_prefix: str) -> Device:
 def devices_of_type(
     registry: FactoryRegistry, device_type: str, options: DeviceOptions, name_prefix: str
 ) -> list[Device]:
-    """Make the devices of the first live factory of a type; see `FactoryRegistry`."""
+    """Make the devices of the first live factory of a type.
+
+    Raises:
+        UnknownDeviceError: Nobody registered the type.
+        NotLiveError: No factory of the type is live, or none made a device.
+    """
     options = checked(options, registry.known_types)
     device_type = registered_type(registry, device_type)
     for registration in registry.factories(device_type):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from devicecore.device import Device
-    from devicecore.device_factory.factory import DeviceOptions
+    from devicecore.device_factory.device_options import DeviceOptions
 
 _HOST = "CPU"
 _Value = TypeVar("_Value")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicecore.debug_log import debug
 from devicecore.device_factory import candidates, device_creation, preference, type_lookup
-from devicecore.device_factory.factory import DeviceFactory, DeviceOptions
+from devicecore.device_factory.factory import DeviceFactory
 from devicecore.device_factory.probe_results import ProbeResults
 from devicecore.device_factory.prober import Prober, load, run_concurrently
 from devicecore.device_factory.registration import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from devicecore.device import Device
     from devicecore.device_factory.candidates import Candidate
+    from devicecore.device_factory.device_options import DeviceOptions
 
 
 class FactoryRegistry:
@@ -307,25 +308,6 @@ class FactoryRegistry:
             NotLiveError: No factory of the type is live, or none made a device.
         """
         return device_creation.new_device(self, device_type, options, name_prefix)
-
-    def devices_of_type(
-        self, device_type: str, options: DeviceOptions, name_prefix: str
-    ) -> list[Device]:
-        """Make the devices of the first live factory of a type.
-
-        Raises:
-            UnknownDeviceError: Nobody registered the type.
-            NotLiveError: No factory of the type is live, or none made a device.
-        """
-        return device_creation.devices_of_type(self, device_type, options, name_prefix)
-
-    def host_device(self, name_prefix: str) -> Device:
-        """Make CPU:0 at once, from what is known without a probe if any factory of it can.
-
-        Raises:
-            NotLiveError: No factory of the CPU can.
-        """
-        return device_creation.host_device(self, name_prefix)
 
     def build(self, registration: Registration) -> DeviceFactory:
         """Return the factory of *registration*, built once; whatever its import raises goes on."""

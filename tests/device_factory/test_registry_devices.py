@@ -15,6 +15,7 @@ from devicecore.device_factory import (
     FactoryRegistry,
     Registration,
 )
+from devicecore.device_factory.device_creation import host_device
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
 from devicecore.errors import NotLiveError, UnknownDeviceError
 from devicecore.ledger import default_ledger
@@ -110,7 +111,7 @@ class TestMaking:
     def test_one_device_of_a_type(self, registry: FactoryRegistry) -> None:
         put(registry, "Npu", count=3)
         assert labels([registry.new_device("NPU", DeviceOptions(), "")]) == ["NPU:0"]
-        assert registry.host_device(LOCAL_TASK).name == f"{LOCAL_TASK}/device:CPU:0"
+        assert host_device(registry, LOCAL_TASK).name == f"{LOCAL_TASK}/device:CPU:0"
         with pytest.raises(UnknownDeviceError):
             registry.new_device("TPU", DeviceOptions(), "")
 
@@ -121,7 +122,7 @@ class TestMaking:
 
         empty = FactoryRegistry()
         empty.register_class("CPU", Plain)
-        assert empty.host_device(LOCAL_TASK).name == f"{LOCAL_TASK}/device:CPU:0"
+        assert host_device(empty, LOCAL_TASK).name == f"{LOCAL_TASK}/device:CPU:0"
 
     def test_some_take_part_only_when_they_are_named(self, registry: FactoryRegistry) -> None:
         factory = type("Software", (FakeFactory,), {"device_type": "GPU"})

@@ -14,6 +14,7 @@ from devicecore import (
     PhysicalDevice,
     default_manager,
 )
+from devicecore.device_factory.device_creation import host_device
 from devicecore.device_mgr import LOCAL_TASK, DeviceMgr
 from devicecore.errors import InvalidDeviceNameError, NotLiveError, UnknownDeviceError
 from devicecore.runtime import Runtime, host_cpu
@@ -187,7 +188,7 @@ def test_what_the_managers_lookup_does_not_find_says_why(name: object) -> None:
 
 def test_a_manager_of_ones_own_says_what_tries_a_device() -> None:
     runtime = host_runtime(TwoCards)
-    manager = DeviceMgr([runtime.registry.host_device(LOCAL_TASK)], registry=runtime.registry)
+    manager = DeviceMgr([host_device(runtime.registry, LOCAL_TASK)], registry=runtime.registry)
     with pytest.raises(UnknownDeviceError, match=r"resolve\('cuda'\) tries it"):
         manager.lookup_device("cuda")
     runtime.device("cuda")
