@@ -278,7 +278,6 @@ OTHERS = {
     "DeviceSet",
     "DeviceSet.add_device",
     "FactoryRegistry.device_priority",
-    "FactoryRegistry.devices_of_type",
     "FactoryRegistry.probe",
     "FactoryRegistry.factories",
     "FactoryRegistry.liveness_of",
