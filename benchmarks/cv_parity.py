@@ -50,7 +50,7 @@ def parity(name: str, label: str, device: torch.device) -> dict[str, Any] | None
         tally["calls"] += 1
         if plan is None:
             continue
-        moved, named = operation.replaced(
+        moved, named = operation.replace_images(
             args, kwargs, lambda x: torch.from_numpy(np.ascontiguousarray(x)).to(device)
         )
         result = to_host(operation.run(None, *moved, **named), plan.finish)

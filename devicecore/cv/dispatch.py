@@ -124,7 +124,9 @@ def _by_size(name: str, compute: Callable[..., Any], found: Sequence[batches.Cal
     if operation is None or any(operation.destination(*each) is not None for each in found):
         return [compute(name, *each) for each in found]
     results: list[Any] = [None] * len(found)
-    for positions, whole in batches.stack_by_size(found, operation.images_in, operation.replaced):
+    for positions, whole in batches.stack_by_size(
+        found, operation.images_in, operation.replace_images
+    ):
         several = compute(name, *whole)
         for position, result in zip(positions, batches.split_results(several), strict=True):
             results[position] = result

@@ -86,7 +86,7 @@ class Explainer:
         operation, args, kwargs = self._operation, call.positional, call.named
         for dtype in sorted(missing):
             other = _with_missing(args, missing - {dtype}), _with_missing(kwargs, missing - {dtype})
-            if operation.made(*other) is not None:
+            if operation.make_plan(*other) is not None:
                 return f"it needs {dtype} for these arguments, and the device has none"
         if reason := self.why_no_plan(args, kwargs):
             return reason
@@ -98,7 +98,7 @@ class Explainer:
             call,
             lambda: find_causes(
                 self._named(call),
-                lambda changed: operation.planned((), changed) is None,
+                lambda changed: operation.call_planner((), changed) is None,
                 self._known_arguments(missing),
             ),
         )
@@ -120,7 +120,7 @@ class Explainer:
         operation, about = self._operation, (promise, accepted)
 
         def is_refused(arguments: Mapping[str, Any]) -> bool:
-            plan = operation.planned((), arguments)
+            plan = operation.call_planner((), arguments)
             return plan is None or not is_within(plan.promise, accepted)
 
         def search() -> tuple[str, ...]:
@@ -161,7 +161,7 @@ class Explainer:
 
     def _known_arguments(self, missing: frozenset[str]) -> Iterator[dict[str, Any]]:
         for args, kwargs in islice(self._operation.examples(), _MOST_EXAMPLES):
-            positional, named = self._operation.described(args, kwargs, missing)
+            positional, named = self._operation.describe(args, kwargs, missing)
             yield dict(zip(self._operation.parameters, positional, strict=False)) | named
 
 

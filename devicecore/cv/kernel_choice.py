@@ -54,7 +54,7 @@ def choose(
         if operation is None:
             refused[label] = "there is none"
             continue
-        plan, why_not = operation.judged(args, kwargs, device, policy.accepted)
+        plan, why_not = operation.judge(args, kwargs, device, policy.accepted)
         if plan is None:
             refused[label] = why_not
         elif reason := why_untrusted(

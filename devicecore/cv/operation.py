@@ -118,7 +118,7 @@ class Operation:
                 found.extend(each for each in value if getattr(each, "ndim", 0))
         return found
 
-    def replaced(
+    def replace_images(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], replace: Callable[[Any], Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with something else in the place of each image."""
@@ -143,7 +143,7 @@ class Operation:
         """
         return self._plan_of(self._keyed(args, kwargs, missing_types(device)))
 
-    def judged(
+    def judge(
         self,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
@@ -167,7 +167,7 @@ class Operation:
             return None, self._explainer.why_only(plan.promise, call, accepted)
         return plan, ""
 
-    def described(
+    def describe(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], missing: frozenset[str]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with an `Image` in the place of each image.
@@ -177,12 +177,12 @@ class Operation:
             kwargs: The others.
             missing: The element types that their device has not.
         """
-        return self.replaced(args, kwargs, lambda value: _image(value, missing))
+        return self.replace_images(args, kwargs, lambda value: _image(value, missing))
 
     def _keyed(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], missing: frozenset[str]
     ) -> KeyedCall:
-        positional, named = self.described(args, kwargs, missing)
+        positional, named = self.describe(args, kwargs, missing)
         try:
             self._place(positional, named, self.images_in(args, kwargs))
         except ValueError as error:  # what comes out depends on the order of OpenCV's operations
@@ -198,10 +198,10 @@ class Operation:
         if call.misplaced:
             return None
         if call.key is None:
-            return self.made(call.positional, call.named)
+            return self.make_plan(call.positional, call.named)
         found = self._plans.get(call.key, _UNKNOWN)
         if found is _UNKNOWN:
-            found = self.made(call.positional, call.named)
+            found = self.make_plan(call.positional, call.named)
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[call.key] = found
@@ -246,11 +246,11 @@ class Operation:
             raise ValueError(msg)
         return place
 
-    def made(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+    def make_plan(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         """Return a new plan, or None, for arguments with an `Image` in the place of each image."""
         if self._explainer.why_no_plan(args, kwargs):
             return None
-        plan = self.planned(args, kwargs)
+        plan = self.call_planner(args, kwargs)
         if plan is None:
             return None
         plan = evolve(plan, result=plan.result or self._result(args, kwargs))
@@ -262,7 +262,7 @@ class Operation:
         named = self._defaults | dict(kwargs) | dict(zip(self.parameters, args, strict=False))
         return rule({name: named[name] for name in self.parameters if name in named})
 
-    def planned(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
+    def call_planner(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Plan | None:
         """Return the planner's answer, which is None too where it raises."""
         try:
             with np.errstate(all="ignore"):  # of numbers that are too large, OpenCV says nothing
@@ -277,8 +277,8 @@ class Operation:
         device: Device | None = None,
         accepted: Exactness = "close",
     ) -> str:
-        """Return why `judged` has no plan for a call: the argument, the type or the flag."""
-        return self.judged(args, kwargs, device, accepted)[1]
+        """Return why `judge` has no plan for a call: the argument, the type or the flag."""
+        return self.judge(args, kwargs, device, accepted)[1]
 
     def run(self, _device: Device | None, /, *args: Any, **kwargs: Any) -> Any:
         """Compute a call whose images are tensors on one device, and write into none of them.

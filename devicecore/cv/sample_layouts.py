@@ -27,7 +27,7 @@ def samples_of_channels(operation: Operation, counts: Iterable[int]) -> Iterator
     changes = [_with_channels(count) for count in counts]
     for args, kwargs, images in _first_samples(operation):
         if len({image.shape[2:] for image in images}) == 1:
-            yield from (operation.replaced(args, kwargs, change) for change in changes)
+            yield from (operation.replace_images(args, kwargs, change) for change in changes)
 
 
 def samples_of_sizes(operation: Operation) -> Iterator[Sample]:
@@ -38,7 +38,7 @@ def samples_of_sizes(operation: Operation) -> Iterator[Sample]:
     for args, kwargs, images in _first_samples(operation):
         if len({image.shape[:2] for image in images}) == 1:
             for change in _sizes(*images[0].shape[:2]):
-                yield operation.replaced(args, kwargs, change)
+                yield operation.replace_images(args, kwargs, change)
 
 
 def _first_samples(

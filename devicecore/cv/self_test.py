@@ -124,7 +124,9 @@ def _fault(
         return ""
     where = torch.device(device.torch_device or "cpu")
     try:
-        moved, named = operation.replaced(args, kwargs, lambda x: torch.from_numpy(x).to(where))
+        moved, named = operation.replace_images(
+            args, kwargs, lambda x: torch.from_numpy(x).to(where)
+        )
         result = operation.run(device, *moved, **named)
     except Exception as error:  # noqa: BLE001 - whatever it is, the kernel does not work
         return f"its self-test failed: {type(error).__name__}: {error}"

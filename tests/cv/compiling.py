@@ -71,7 +71,7 @@ def main(kind: str, names: list[str]) -> None:
         kernels.clear()
         for args, kwargs in operation.examples():
             if operation.plan(args, kwargs) is not None:
-                moved, named = operation.replaced(args, kwargs, _tensor)
+                moved, named = operation.replace_images(args, kwargs, _tensor)
                 operation.run(None, *moved, **named)
         sys.stdout.write(f"{name} {len(kernels)}\n")
 

@@ -56,7 +56,7 @@ def compare(
     def moved(array: Any) -> Any:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-    found_args, found_kwargs = operation.replaced(args, kwargs, moved)
+    found_args, found_kwargs = operation.replace_images(args, kwargs, moved)
     given = [each.clone() for each in operation.images_in(found_args, found_kwargs)]
     with nullcontext() if limits is None else Refusing(limits):
         found = to_host(operation.run(limited, *found_args, **found_kwargs), plan.finish)

@@ -87,7 +87,7 @@ def outcome(run: Callable[..., Any], name: str, how: str, kind: Any = np.copy) -
     def moved(array: Any) -> Any:
         return memory.setdefault(id(array), kind(array))
 
-    values, _ = operation.replaced(args, {}, moved)
+    values, _ = operation.replace_images(args, {}, moved)
     named = {
         key: [*map(moved, value)] if key == "mv" else moved(value) for key, value in given.items()
     }
@@ -170,9 +170,9 @@ def test_images_that_operations_write_into(name: str) -> None:
     operation = catalog.find(name, "torch")
     assert operation is not None
     args, _ = calls.call(name)
-    expected, _ = operation.replaced(args, {}, np.copy)
+    expected, _ = operation.replace_images(args, {}, np.copy)
     original(name)(*expected)
-    tensors, _ = operation.replaced(args, {}, torch.from_numpy)
+    tensors, _ = operation.replace_images(args, {}, torch.from_numpy)
     place = operation.destination(tensors, {})
     result = host_cpu().compute(f"cv2.{name}", *tensors)
     pairs = zip(

@@ -37,7 +37,7 @@ def test_kernels_give_what_plans_state(name: str, has_float64: bool) -> None:
         images = operation.images_in(args, kwargs)
         if not has_float64 and any(each.dtype == np.float64 for each in images):
             continue
-        plan = operation.made(*operation.described(args, kwargs, missing))
+        plan = operation.make_plan(*operation.describe(args, kwargs, missing))
         if plan is None:
             continue
         planned += 1
@@ -54,7 +54,7 @@ def test_colors(code: str) -> None:
     channels = 1 if code.startswith(("YUV", "Bayer")) else 3
     image = np.zeros((12, 8, channels)[: 2 + (channels > 1)], np.uint8)
     number = getattr(cv2, f"COLOR_{code}")
-    plan = operation.made([image_of(image.shape, image.dtype), number], {})
+    plan = operation.make_plan([image_of(image.shape, image.dtype), number], {})
     assert plan is not None
     expected = cv2.cvtColor(image, number)
     assert plan.result == ((expected.shape, expected.dtype),)

@@ -119,13 +119,13 @@ def test_a_refused_call_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Limits("a fake", "XPU", frozenset(), frozenset(), lambda _dtype: TypeError()).device()
     picture, asked = torch.zeros((8, 9, 3), dtype=torch.int16), Counter[str]()
     monkeypatch.setitem(dispatch._owners, picture.device, fake)
-    judge = Operation.judged
+    judge = Operation.judge
 
     def counted(*args: Any) -> Any:
         asked["all"] += 1
         return judge(*args)
 
-    monkeypatch.setattr(Operation, "judged", counted)
+    monkeypatch.setattr(Operation, "judge", counted)
     dispatch_caches["resize"]._known.clear()
     default_ledger().clear()
     for _ in range(3):

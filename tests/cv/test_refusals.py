@@ -46,7 +46,7 @@ def test_no_kernel_takes_as_many_channels(name: str, channels: int) -> None:
     try:
         args, kwargs = calls.call(name, channels or None, (12, 16))
         if channels == 0:
-            values, _ = operation.replaced(
+            values, _ = operation.replace_images(
                 args, {}, lambda array: array.reshape(*array.shape[:2], -1)[..., :0]
             )
             args = tuple(values)
@@ -98,7 +98,7 @@ def test_tensors_by_the_name_of_the_function(name: str) -> None:
     plan = operation.plan(args, {})
     if plan is None or plan.promise != "exact":
         pytest.skip("no kernel promises its values")
-    moved, _ = operation.replaced(args, {}, lambda array: torch.from_numpy(array.copy()))
+    moved, _ = operation.replace_images(args, {}, lambda array: torch.from_numpy(array.copy()))
     found = host_cpu().compute(f"cv2.{name}", *moved)
     again = default_manager().compute(f"cv2.{name}", *moved)
     for one in (found, again):
@@ -188,7 +188,7 @@ def test_the_reason_is_never_the_bare_sentence(name: str, dtype: str) -> None:
     operation = catalog.find(name, "torch")
     assert operation is not None
     args, _ = calls.call(name)
-    changed, _ = operation.replaced(args, {}, lambda array: array.astype(dtype))
+    changed, _ = operation.replace_images(args, {}, lambda array: array.astype(dtype))
     if operation.plan(changed, {}) is not None:
         pytest.skip("there is a kernel")
     reason = operation.why_not(changed, {})
@@ -203,7 +203,7 @@ def test_arguments_that_have_to_change_together(name: str, dtype: str) -> None:
     operation = catalog.find(name, "torch")
     assert operation is not None
     args, _ = calls.call(name)
-    changed, _ = operation.replaced(args, {}, lambda array: array.astype(dtype))
+    changed, _ = operation.replace_images(args, {}, lambda array: array.astype(dtype))
     named = dict(zip(operation.parameters, args, strict=False))
     images = [f"{each}={dtype}" for each in operation.images if each in named]
     reason = operation.why_not(changed, {})
@@ -221,7 +221,7 @@ def test_what_a_promise_is_due_to(name: str) -> None:
     plan = operation.plan(args, {})
     if plan is None or plan.promise == "exact":
         pytest.skip("it is exact")
-    moved, _ = operation.replaced(args, {}, lambda array: torch.from_numpy(array.copy()))
+    moved, _ = operation.replace_images(args, {}, lambda array: torch.from_numpy(array.copy()))
     attempts: list[Callable[[], object]] = [
         lambda: host_cpu().compute(f"cv2.{name}", *moved),
         lambda: getattr(cv, name)(*args),
