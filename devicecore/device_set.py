@@ -63,7 +63,7 @@ class DeviceSet:
             pattern: A name whose unset parts mean "any", or the object of a framework.
 
         Raises:
-            InvalidDeviceNameError: *pattern* is no device name.
+            InvalidDeviceNameError: *pattern* is not a device name.
         """
         name = spelled(pattern, self._types)
         found = self._matches.get(name)

@@ -81,7 +81,7 @@ class Runtime:
             name: Whatever names a device; see `devicecore.names.spelled`.
 
         Raises:
-            InvalidDeviceNameError: It is no device name.
+            InvalidDeviceNameError: It is not a device name.
         """
         return spelled(name, self.registry.known_types)
 
@@ -94,7 +94,7 @@ class Runtime:
             framework: What it must be live for, ``"torch"`` or ``"onnx"``; None for anything.
 
         Raises:
-            InvalidDeviceNameError: *name* is no device name.
+            InvalidDeviceNameError: *name* is not a device name.
             NotLiveError: Its type does not work here, or not for *framework*.
             UnknownDeviceError: There is no such device.
             ValueError: *framework* is misspelt.
@@ -112,7 +112,7 @@ class Runtime:
             framework: See `device`.
 
         Raises:
-            InvalidDeviceNameError: *name* is no device name.
+            InvalidDeviceNameError: *name* is not a device name.
             NotLiveError: Its type does not work here, or not for *framework*.
             UnknownDeviceError: Nobody registered the type.
             ValueError: *framework* is misspelt.

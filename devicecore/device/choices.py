@@ -57,7 +57,7 @@ def function_for(device: Device, kernel: Any) -> Callable[..., Any]:
         if reason := kernel.why_not_on(device):
             raise RefusedCallError(kernel.op, device.name, {kernel.title: reason})
         return dispatcher((kernel,))
-    msg = f"{kernel!r} is no kernel; an operation's name, a Kernel or a callable is"
+    msg = f"invalid kernel {kernel!r}: expected an operation's name, a Kernel or a callable"
     raise TypeError(msg)
 
 

@@ -112,7 +112,7 @@ class FactoryRegistry:
             RegistrationError: See `register`.
         """
         if not _is_factory_class(factory):
-            raise RegistrationError(device_type, f"{factory!r} is no class of DeviceFactory")
+            raise RegistrationError(device_type, f"{factory!r} is not a subclass of DeviceFactory")
         if priority is None:
             priority = factory.priority
         return self.register(

@@ -137,7 +137,7 @@ class DeviceMgr:
             framework: See `lookup_device`.
 
         Raises:
-            InvalidDeviceNameError: *pattern* is no device name.
+            InvalidDeviceNameError: *pattern* is not a device name.
             ValueError: *framework* is misspelt.
         """
         devices = self.list_devices()

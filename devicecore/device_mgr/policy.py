@@ -35,7 +35,7 @@ def parse_policy(text: Any) -> Policy:
         InvalidDeviceNameError: A name in it is none.
     """
     if not isinstance(text, str):
-        msg = f"{text!r} is no policy; {_FORMS}"
+        msg = f"invalid policy {text!r}: {_FORMS}"
         raise ValueError(msg)  # noqa: TRY004 - a policy that is none is a wrong value, str or not
     return _parsed(text)
 
@@ -52,7 +52,7 @@ def _parsed(text: str) -> Policy:
     if kind == "require" and len(names) == 1:
         return Policy("require", names)
     hint = f"; did you mean 'require:{text.strip()}'?" if _is_name(text.strip()) else ""
-    msg = f"{text!r} is no policy; {_FORMS}{hint}"
+    msg = f"invalid policy {text!r}: {_FORMS}{hint}"
     raise ValueError(msg)
 
 

@@ -36,10 +36,10 @@ class InvalidDeviceNameError(DeviceCoreError, ValueError):
 
     def _parts(self) -> tuple[str, ...]:
         is_type = self.wanted == "type"
-        what = "name of a device type" if is_type else "device name"
+        what = "device type" if is_type else "device name"
         devices = "'cuda:1', 'GPU:0' or '/job:worker/replica:0/task:3/device:CUDA:1'"
         return (
-            f"{shorten(self.text, 80)!r} is no {what}: {self.reason}, at {self.position}",
+            f"invalid {what} {shorten(self.text, 80)!r}: {self.reason}, at {self.position}",
             "types are words, such as 'CUDA', 'OPENVINO' or 'CPU'"
             if is_type
             else f"names look like {devices}",

@@ -124,7 +124,7 @@ class DeviceName:
                 hold what TensorFlow would hold, even where `DeviceName` itself would refuse it.
 
         Raises:
-            InvalidDeviceNameError: *text* is no device name; says where and why.
+            InvalidDeviceNameError: *text* is not a device name; says where and why.
         """
         if not isinstance(text, str):
             raise InvalidDeviceNameError(repr(text), 0, "a name is a str")

@@ -148,7 +148,7 @@ def _local(text: str) -> tuple[str, int | None]:
     device_type, index = found.groups()
     canonical = known_type(device_type)
     if canonical is None:
-        reason = why_unknown(device_type) or f"{device_type!r} is no known device type"
+        reason = why_unknown(device_type) or f"unknown device type {device_type!r}"
         raise InvalidDeviceNameError(text, 0, reason)
     return canonical, None if index in (None, "*") else number(index, text, found.start(2))
 

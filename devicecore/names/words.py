@@ -67,7 +67,7 @@ def why_unknown(word: str) -> str:
     if (known := known_type(word)) is not None and known in TYPES_TO_COME:
         return f"devicecore knows {TYPES_TO_COME[known]}, but has no factory for it"
     if word.casefold().endswith(PROVIDER_SUFFIX):
-        return f"{word!r} is no known provider; there are {', '.join(PROVIDER_TYPES)}"
+        return f"unknown provider {word!r}; there are {', '.join(PROVIDER_TYPES)}"
     return foreign_word(word)
 
 

@@ -214,7 +214,7 @@ class OnnxModel:
             device: The device, its name, or what else `device_scope` takes.
 
         Raises:
-            InvalidDeviceNameError: *device* is no device name.
+            InvalidDeviceNameError: *device* is not a device name.
             UnknownDeviceError: There is no such device.
             ModelError: The model is at fault.
             NotLiveError: The device has no provider, or it does not work.

@@ -58,7 +58,7 @@ def session_options(
         EngineCacheError: The folder for engines cannot be used.
         NotLiveError: The device does not work for ONNX Runtime.
         UnknownDeviceError: There is no such device.
-        InvalidDeviceNameError: *device* is no device name.
+        InvalidDeviceNameError: *device* is not a device name.
         MissingDependencyError: ONNX Runtime is not installed.
     """
     precision, limit = checked_precision(precision), thread_limit(checked_threads(threads))

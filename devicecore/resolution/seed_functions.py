@@ -130,7 +130,7 @@ def get_providers(
 
     Raises:
         DeviceCoreError: With *strict*, the device does not work, or only through a plug-in.
-        InvalidDeviceNameError: *device* is no device name.
+        InvalidDeviceNameError: *device* is not a device name.
         ModelError: *model* cannot be read, where it has to be.
         TypeError: *model* is none.
     """

@@ -19,7 +19,7 @@ def set_default_device(device: Any) -> None:
 
     Raises:
         DeviceGoneError: It was closed, removed or lost.
-        InvalidDeviceNameError: *device* is no device name.
+        InvalidDeviceNameError: *device* is not a device name.
         NotLiveError: Its type does not work here.
         TypeError: It is nothing that names a device.
         UnknownDeviceError: There is no such device.

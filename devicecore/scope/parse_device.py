@@ -47,7 +47,7 @@ def read(given: Any) -> DeviceName | Device:
         return given
     meant = meant_by(given)
     if meant is None:
-        msg = f"{given!r} is no device; give a name such as 'cuda:1', an index, or a Device"
+        msg = f"invalid device {given!r}: expected a name such as 'cuda:1', an index, or a Device"
         raise TypeError(msg)
     name = _read_name(meant)
     if name.device_type is None:

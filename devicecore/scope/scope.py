@@ -77,7 +77,7 @@ class device_scope(Decorator):  # noqa: N801 - used as a function is
             the other's device, also after its own block. A decorated coroutine has no such trouble.
 
     Raises:
-        InvalidDeviceNameError: *device* or *fallback* is no device name.
+        InvalidDeviceNameError: *device* or *fallback* is not a device name.
         TypeError: It is nothing that names a device.
         ValueError: A framework is none of those.
 

@@ -271,7 +271,7 @@ class TestCallsThatFail:
             (["{page}"], 1, "it is a web page"),
             (["{cut}"], 1, "cannot be used"),
             (["{model}", "--devices", "cpu:99"], 1, "no device is called 'cpu:99'"),
-            (["{model}", "--devices", "cpu,/nonsense"], 2, "is no device name"),
+            (["{model}", "--devices", "cpu,/nonsense"], 2, "invalid device name"),
             (["{model}", "--devices", " , "], 2, "names no device"),
             (["{model}", "--shape", "x"], 2, "names no input and its sizes"),
             (["{model}", "--shape", "x=1,many"], 2, "names no input and its sizes"),

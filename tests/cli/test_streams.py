@@ -99,7 +99,7 @@ def test_an_error_does_not_go_to_standard_output(tmp_path: Path) -> None:
 def test_an_error_as_data_that_is_lost_was_told_in_its_line(where: str, tmp_path: Path) -> None:
     code, said = shell(f"devicecore resolve nonsense --json {where}", tmp_path)
     assert (code, said.count("\n")) == (2, 1)
-    assert "'nonsense' is no known device type" in said
+    assert "unknown device type 'nonsense'" in said
 
 
 @pytest.mark.parametrize("call", ["doctor", "devices --json"])

@@ -216,7 +216,7 @@ def test_what_is_no_device(entry: str) -> None:
     given: Any
     for given in (1.5, True, [], {"a": 1}, b"cuda"):
         with pytest.raises(
-            (DeviceCoreError, TypeError), match=r"no device|is a str|is a text|called|must be"
+            (DeviceCoreError, TypeError), match=r"invalid device|is a str|is a text|called|must be"
         ):
             DEVICES[entry](given)
 

@@ -74,7 +74,7 @@ REFUSED = {
     "/gpu:0:1": (1, "known type"),
     "/gpu:x": (5, "whole number"),
     "//": (0, "slash"),
-    "banana": (0, "no known device type"),
+    "banana": (0, "unknown device type"),
     "GPU 0": (0, "blank"),
     "GPU:-1": (0, "neither"),
     "x" * 257: (256, "longer"),

@@ -102,7 +102,7 @@ def test_a_word_for_no_type_here_says_what_is_near(
     factory_registry: FactoryRegistry, entry: int, word: str, near: str
 ) -> None:
     if word == "acmee" and entry > 2:
-        near = "no known device type"
+        near = "unknown device type"
     with pytest.raises((InvalidDeviceNameError, UnknownDeviceError)) as caught:
         ASKED[entry](factory_registry, word)
     assert near in str(caught.value)
@@ -176,7 +176,7 @@ def test_objects_of_frameworks_are_requests(runtime: Runtime) -> None:
     index: Any = 1
     assert resolve(index, runtime=runtime).device.device_class == "GPU"
     nothing: Any = SimpleNamespace()
-    with pytest.raises(TypeError, match="no device"):
+    with pytest.raises(TypeError, match="invalid device"):
         resolve(nothing, runtime=runtime)
 
 

@@ -105,7 +105,7 @@ def test_require_and_conflicts() -> None:
     assert resolve(policy="require:cpu", runtime=runtime()).device.device_type == "CPU"
     with pytest.raises(ValueError, match="both name devices"):
         resolve("cuda", policy="require:cpu", runtime=runtime())
-    with pytest.raises(ValueError, match="no policy"):
+    with pytest.raises(ValueError, match="invalid policy"):
         resolve(policy="cheapest", runtime=runtime())
 
 

@@ -91,7 +91,7 @@ def test_whatever_names_a_device_for_a_scope_does_so_for_a_transfer() -> None:
     for wrong in ("meta:1", "meta:300"):
         with pytest.raises(InvalidDeviceNameError):
             target_of(wrong)
-    with pytest.raises(TypeError, match="is no device"):
+    with pytest.raises(TypeError, match="invalid device"):
         target_of(None)
     with pytest.raises(UnknownDeviceError):
         target_of(77)

@@ -190,7 +190,7 @@ WRONG: dict[str, tuple[int, str]] = {
     '{"f": ""}': (1, f"'f': the device '' says nothing of a device; {DEVICES}"),
     '{"f":\n{"kernel": "torch",\n"device": "cuda0"}}': (
         3,
-        f"'cuda0' is no known device type; {DEVICES}; {PLUG_IN}; did you mean 'cuda:0'?",
+        f"unknown device type 'cuda0'; {DEVICES}; {PLUG_IN}; did you mean 'cuda:0'?",
     ),
     '{\n"f": {}}': (2, f"'f': it has no 'device'; {DEVICES}"),
     '{"f": {"device": "cpu",\n"residncy": "plain"}}': (
