@@ -1,4 +1,4 @@
-"""Running the calls that a plan names on another device, in a program that stays as it is."""
+"""Runs the calls that a plan names on another device, in an unchanged program."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""`PipelineMigrator`: makes an unchanged program do what a plan says, and puts it back."""
+"""`PipelineMigrator`: patches an unchanged program as a plan says, and restores it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arrays among the arguments and the results of a call, as programs pass them."""
+"""Finds, copies and replaces the arrays in the arguments and results of a call."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def count_pixels(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
     return 0
 
 
-class Contents:
-    """What the arrays of a call contain before anything is computed.
+class SavedContents:
+    """Saves the contents of the arrays of a call, to restore them.
 
     Args:
         args: The arguments.

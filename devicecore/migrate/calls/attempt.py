@@ -1,4 +1,4 @@
-"""`Attempt`: decides whether a device is still tried, and what happens where it fails."""
+"""`Attempt`: one policy for trying a device: verify, count faults, give up, fall back."""
 
 from __future__ import annotations
 

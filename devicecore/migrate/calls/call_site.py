@@ -14,7 +14,7 @@ from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallErro
 from devicecore.first_use import Stopwatch, first_use
 from devicecore.frameworks import loaded
 from devicecore.migrate.calls.arrays import (
-    Contents,
+    SavedContents,
     copy_arrays,
     count_pixels,
     find_arrays,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _Elapsed(NamedTuple):
-    """Seconds that a call took before its original was asked."""
+    """Seconds that a call took before its original was called."""
 
     device: float = 0.0
     once: float = 0.0
@@ -50,7 +50,7 @@ _NOTHING: Final = _Elapsed()
 
 @frozen
 class CallPolicy:
-    """How closely calls are watched.
+    """How strictly calls are watched.
 
     Attributes:
         is_strict: Whether an error takes the place of the original function's answer.
@@ -174,7 +174,7 @@ class CallSite:
 
     def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         draws = getattr(self.strategy, "draws_numbers", False)
-        return _Before(Contents(args, kwargs), RandomNumbers() if draws else None)
+        return _Before(SavedContents(args, kwargs), RandomNumbers() if draws else None)
 
     def _computed(
         self,
@@ -295,7 +295,7 @@ class CallSite:
 class _Before:
     """What a call that is computed twice begins with."""
 
-    contents: Contents
+    contents: SavedContents
     numbers: RandomNumbers | None
 
     def put_back(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether what a device gave is as near to the original's result as was promised."""
+"""Compares a device's result with the original's, within the promised tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where calls may not leave the host: children of fork, workers of a loader, and when told so."""
+"""Keeps calls on the host: in children of fork, in workers of a loader, or on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of one value on its way to a device and back."""
+"""Input and output processors: prepare arguments for a device, and results for the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The random numbers that a program draws: the same ones as without a plan."""
+"""Keeps the random numbers of torch and Python those that the program draws without a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEAN_AND_STD = 2
 
 
 class RandomNumbers:
-    """The next ones of torch on the host and of Python, for a call that is computed twice."""
+    """Saves the state of torch's and Python's generators, for a call that is computed twice."""
 
     def __init__(self) -> None:
         import torch

@@ -1,4 +1,4 @@
-"""`MigrationReport`: what became of the calls of each path, as text, JSON and HTML."""
+"""`MigrationReport`: counts the calls of each path; prints as text, JSON and HTML."""
 
 from __future__ import annotations
 

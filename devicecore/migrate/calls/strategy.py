@@ -1,4 +1,4 @@
-"""`MigrationStrategy`: how a function is computed on another device, and what its callers get."""
+"""`MigrationStrategy`: computes a function on another device, and converts its result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def require_promise(promise: Exactness, options: Options, op: str, device: Devic
 
 
 class Strategy(Protocol):
-    """What a wrapped function is computed by."""
+    """Computes the calls of a wrapped function."""
 
     @property
     def runs_original(self) -> bool:
@@ -161,7 +161,7 @@ class MigrationStrategy:
 
 @frozen
 class _BackendKernel:
-    """A function that knows nothing of devices, as one that a device calls."""
+    """Wraps a backend that knows nothing of devices as a kernel."""
 
     function: Callable[..., Any]
 

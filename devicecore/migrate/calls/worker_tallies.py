@@ -1,4 +1,4 @@
-"""What workers count: it goes to the process that has started them, through a folder of its own."""
+"""Sends the counts of worker processes to their parent, through a folder of their own."""
 
 from __future__ import annotations
 

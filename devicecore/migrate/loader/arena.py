@@ -1,4 +1,4 @@
-"""Memory that a worker shares with the process that it loads for, used again and again.
+"""`Arena`: shared memory in which a worker sends arrays, reused for each batch.
 
 New memory costs more than the copy into it, and each piece of shared memory takes a file
 descriptor. So a worker fills a piece for each batch, the other process says in the piece itself
@@ -31,7 +31,7 @@ _SMALLEST: Final = 1 << 20
 
 
 class ArenaArray(Node):
-    """An array in a piece of shared memory.
+    """An array in a shared memory block.
 
     Attributes:
         piece: The piece.
@@ -50,7 +50,7 @@ class ArenaArray(Node):
 
 
 class Borrowed(Node):
-    """The same in the process that it was sent to.
+    """An array of an arena in the process that receives it.
 
     Attributes:
         loan: The piece.
@@ -65,7 +65,7 @@ class Borrowed(Node):
 
 
 class Arena:
-    """Copies arrays into pieces of shared memory.
+    """Copies arrays into shared memory blocks.
 
     Args:
         owner: Whose these are, for the process that they are sent to.

@@ -1,4 +1,4 @@
-"""`Batches`: what was recorded of samples, computed on a device for whole batches."""
+"""`Batches`: computes the recorded calls of whole batches on a device."""
 
 from __future__ import annotations
 

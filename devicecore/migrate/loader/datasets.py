@@ -1,4 +1,4 @@
-"""What runs where samples are loaded: in the workers of a loader, or in the process itself."""
+"""Dataset wrappers that record samples, in workers or in the process itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Collated(NamedTuple):
-    """A batch, and what goes with it.
+    """A collated batch, with the counts of its calls.
 
     Attributes:
         batch: It has `BatchPlaceholder` in the place of tensors, or is `Samples`.
@@ -56,7 +56,7 @@ class Collated(NamedTuple):
 
 
 class SampleLoading:
-    """Loads samples, and puts them together as far as that is possible without their arrays.
+    """Loads and records samples, and collates them as far as that needs no values.
 
     It goes to workers, where everything is made anew that belongs to a process.
 
@@ -280,7 +280,7 @@ class RecordedStream(IterableDataset[Any]):
 
 
 class WorkerInit:
-    """What begins a worker: there the program finds its own dataset, as in one of torch's loader.
+    """Starts a worker: the program finds its own dataset there, as in torch's loader.
 
     Args:
         loading: What loads samples.

@@ -1,4 +1,4 @@
-"""`DeviceLoader`: a loader whose workers decode, and whose device does what a plan names."""
+"""`DeviceLoader`: a DataLoader whose workers decode and whose device computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of programs in one line: what was raised, and in which line of the program."""
+"""Describes an error of the program in one line, with the program's own line that raised it."""
 
 from __future__ import annotations
 

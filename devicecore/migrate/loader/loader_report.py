@@ -1,4 +1,4 @@
-"""`LoaderTallies`: what became of the batches of a loader, and of what its workers do for them."""
+"""`LoaderTallies`: counts the batches of a loader, its samples and their calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What samples and batches have in the place of arrays that were only recorded."""
+"""Placeholders for recorded arrays in samples and batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @frozen
 class ArrayPlaceholder:
-    """What a sample has in the place of an array that was only recorded.
+    """Stands for a recorded array in a sample.
 
     Attributes:
         node: How it is computed.
@@ -36,7 +36,7 @@ class ArrayPlaceholder:
 
 @frozen
 class BatchPlaceholder:
-    """What a batch has in the place of a tensor: the value of each sample.
+    """Stands for a tensor in a batch: the recorded value of each sample.
 
     Attributes:
         nodes: How each is computed.
@@ -49,7 +49,7 @@ class BatchPlaceholder:
 
 @frozen
 class Samples:
-    """Samples that are still to be put together, with an `ArrayPlaceholder` for each array.
+    """Samples that are not collated yet, with an `ArrayPlaceholder` for each array.
 
     Attributes:
         samples: The samples.

@@ -1,4 +1,4 @@
-"""Samples of a dataset whose frames are only recorded, in the process that loads them.
+"""`SampleRecorder`: records the frames in the samples of a dataset.
 
 Nothing of it needs a device: whoever gets the samples computes what was recorded, there or by the
 original functions.

@@ -1,4 +1,4 @@
-"""Arrays of a dataset that do not change: forked workers have the same, and need not send them."""
+"""Read-only dataset arrays: forked workers share them copy-on-write, so only offsets are sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTAINERS = (list, tuple)
 
 
 class SharedArrays:
-    """The arrays of a dataset that do not change, which stay where they are as long as this does.
+    """The read-only arrays of a dataset, which stay in place while this object lives.
 
     Args:
         dataset: The dataset.
@@ -62,7 +62,7 @@ class SharedArrays:
 
 
 class SharedArrayNode(Node):
-    """An array in one that a dataset has.
+    """A recorded value that is part of a shared array.
 
     Args:
         held: The dataset's arrays.

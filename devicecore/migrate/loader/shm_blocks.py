@@ -1,4 +1,4 @@
-"""Pieces of memory that a worker shares with the process that it loads for."""
+"""Shared memory blocks between a worker and the process that it loads for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ShmBlock:
-    """Some shared memory. Its first byte says whether it is in use.
+    """A shared memory block. Its first byte says whether it is in use.
 
     Args:
         owner: Whose it is, in all processes.
@@ -64,7 +64,7 @@ class ShmBlock:
 
 
 class Loan:
-    """A piece as one batch has it, which is free again as soon as the batch was read.
+    """A block lent to one batch; free again once the batch is read.
 
     So it is once nobody has the batch any more, such as one that was loaded ahead for a program
     which has stopped.
@@ -91,7 +91,7 @@ def _free(piece: ShmBlock, process: int) -> None:
 
 
 class _ShmBlocks:
-    """The pieces of other processes that this one has seen, by their owners."""
+    """The blocks of other processes that this one has attached, by owner."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, ShmBlock]] = {}

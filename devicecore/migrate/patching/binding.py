@@ -12,7 +12,7 @@ ABSENT: Final = object()
 
 
 class PatchPoint:
-    """One attribute, what was there before, and what we put there.
+    """An attribute, its value before, and the wrapper put there.
 
     Attributes:
         owner: The module or the class.

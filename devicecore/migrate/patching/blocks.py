@@ -1,4 +1,4 @@
-"""`Users`: who uses something that is there for as long as anybody uses it, in blocks or calls."""
+"""`Users`: counts who uses something, in ``with`` blocks or calls; the last one releases it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks for modules that are imported later, or imported anew."""
+"""Post-import hooks: callbacks for modules that are imported or reloaded later."""
 
 from __future__ import annotations
 

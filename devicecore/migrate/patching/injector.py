@@ -1,4 +1,4 @@
-"""`PatchInjector`: puts wrappers where functions are, and the functions back."""
+"""`PatchInjector`: replaces functions by wrappers, and restores them."""
 
 from __future__ import annotations
 

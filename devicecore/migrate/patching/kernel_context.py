@@ -1,4 +1,4 @@
-"""What runs for migrated calls, or finds out about them: nothing inside of it is migrated.
+"""Marks code that runs inside of kernels: none of its calls is migrated.
 
 That holds for all migrators. The functions that a kernel calls, or that logging calls for us, are
 no calls of the program, whichever plan names them.

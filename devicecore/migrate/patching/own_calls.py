@@ -1,4 +1,4 @@
-"""Calls of devicecore's own to functions that a plan names: they are not the program's."""
+"""Tells devicecore's own calls of a patched function from the program's."""
 
 from __future__ import annotations
 

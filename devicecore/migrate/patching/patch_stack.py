@@ -1,4 +1,4 @@
-"""The wrappers that stand in for one function, each around the one before it."""
+"""`PatchStack`: the wrappers around one function, the innermost first."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Wrapper(partial[Any]):
 
 
 class PatchStack:
-    """One function, the wrappers around it, and the places that show the outermost one.
+    """One function, the wrappers around it, and the patch points that show the outermost one.
 
     Attributes:
         original: The function.
@@ -145,7 +145,7 @@ class PatchStack:
 
 
 class PatchStacks:
-    """All functions that are patched in this process: one object, `PATCH_STACKS`.
+    """All patched functions of this process: one object, `PATCH_STACKS`.
 
     Attributes:
         lock: Held while anything is put on or taken off.
@@ -315,7 +315,7 @@ class PatchStacks:
 
 
 class _StackIndex:
-    """Where chains are, while several functions are patched: there may be hundreds.
+    """Finds patch stacks by function and place, while hundreds of functions are patched.
 
     Attributes:
         functions: The chain that each function is the original of, or a wrapper in.

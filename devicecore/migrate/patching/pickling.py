@@ -1,4 +1,4 @@
-"""Second addresses, by which functions can be pickled that their own address does not lead to.
+"""Pickles patched functions, and their originals, by an address that always leads to them.
 
 Pickle writes a function as a module and a name, and looks whether that name leads to the function
 itself. While a function is patched it leads to the wrapper, so whatever captured the original

@@ -1,4 +1,4 @@
-"""Warnings that name the line of the program, however many calls of devicecore are below it."""
+"""Warns at the program's own line, however many calls of devicecore are below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds a function: the names of modules that are bound to it, and everything else."""
+"""Finds who refers to a function: names of modules, and any other object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at objects without running code of theirs."""
+"""Reads attributes of objects without running their code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that look themselves up: torchvision's, which find their kernels by the function.
+"""Registers wrappers in torchvision's dispatch table, which finds kernels by the function.
 
 `torchvision.transforms.v2.functional.resize` asks a dict what is registered for ``resize``, which
 is the wrapper while one stands in for it. So a wrapper is given what its function has there.
@@ -18,7 +18,7 @@ _MODULE: Final = "torchvision.transforms.v2.functional._utils"
 
 
 class TorchvisionDispatch:
-    """The wrappers of one migrator that were given something, while they are in use."""
+    """The wrappers of one migrator that are registered in torchvision's table."""
 
     def __init__(self) -> None:
         self._given: list[tuple[Any, Wrapper]] = []

@@ -1,4 +1,4 @@
-"""`SparseContextTracker`: which of the patched functions are running here, the outermost first.
+"""`SparseContextTracker`: the path of patched functions that run in this thread or task.
 
 Only patched functions are on it, so that it costs the same however deep the program's own calls
 are. The paths form a trie: entering a function again from the same path finds the same node, and
@@ -32,7 +32,7 @@ MOST_DEPTH: Final = 256
 
 
 class CallPath:
-    """One path of patched functions.
+    """A node in the tree of call paths.
 
     Attributes:
         parent: The path without its last frame; None for the empty path.

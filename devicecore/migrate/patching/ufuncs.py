@@ -1,4 +1,4 @@
-"""Universal functions of numpy, which are objects with methods that no function has."""
+"""Wraps universal functions of NumPy, which have attributes that no function has."""
 
 from __future__ import annotations
 

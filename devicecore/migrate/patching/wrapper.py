@@ -1,4 +1,4 @@
-"""`UniversalWrapper`: stands in for a function, and asks for each path once what becomes of it."""
+"""`UniversalWrapper`: wraps a function, and decides once for each path what its calls do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wrapper takes over from the function that it stands in for."""
+"""Gives a wrapper the original's name, signature, documentation and methods."""
 
 from __future__ import annotations
 

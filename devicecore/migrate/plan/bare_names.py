@@ -1,4 +1,4 @@
-"""Bare names of a plan: which of the loaded classes of that name is meant.
+"""Finds the class that a bare name in a plan means.
 
 The program's own come first, then those of installed packages, then the standard library's.
 devicecore's own are meant by nobody.

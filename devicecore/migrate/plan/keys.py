@@ -1,4 +1,4 @@
-"""Keys: which calls a line of a plan is for, as patterns of the frames around a call."""
+"""Keys of a plan: patterns of call paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Main programs that say when a function which a plan names has been defined in them.
+"""Announces each definition in the main program, so that a plan can patch it at once.
 
 The names of a main program do not exist before it runs, and no import announces them. So a call is
 compiled in after each statement at its top level that makes such a name. Nothing else of the

@@ -1,4 +1,4 @@
-"""Looks up what the keys of a plan name, in what the program has imported."""
+"""Finds what the keys of a plan name, in the imported modules."""
 
 from __future__ import annotations
 

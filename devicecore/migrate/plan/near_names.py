@@ -1,4 +1,4 @@
-"""Names that a name of a plan may be a misspelling of, for its messages."""
+"""Suggests names for a misspelled name in a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`OptimizationPlan`: which calls shall run where, as read from a file or a mapping."""
+"""`OptimizationPlan`: says which calls run where; read from a file or a mapping."""
 
 from __future__ import annotations
 

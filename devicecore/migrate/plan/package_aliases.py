@@ -1,4 +1,4 @@
-"""What people call packages that are imported by another name."""
+"""Common names of packages that are imported by another name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which functions nobody can put a wrapper in the place of, and why."""
+"""Refuses functions that no wrapper can replace, and says why."""
 
 from __future__ import annotations
 

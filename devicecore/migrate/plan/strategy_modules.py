@@ -1,4 +1,4 @@
-"""Modules whose functions a plan can name all at once: those that have some with a strategy."""
+"""Finds the functions with a strategy in a module that a plan names as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name of a plan leads to: something of a module, found without running its code."""
+"""`Symbol`: what a name in a plan refers to, found without running code of the program."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class NotYetError(Exception):
 
 
 class Symbol(NamedTuple):
-    """Something that a segment names."""
+    """What a segment of a key names."""
 
     module: str
     qualname: str

@@ -1,4 +1,4 @@
-"""Targets: the functions that the keys of a plan name, found in what the program has imported."""
+"""Resolves a plan: the functions that its keys name in the imported modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of a plan that were for no call: a name is written wrong, or the call never came."""
+"""Plan keys that matched no call: misspelled, or never called."""
 
 from __future__ import annotations
 

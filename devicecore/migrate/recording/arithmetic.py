@@ -30,7 +30,7 @@ _NAMES: Final = {"divide": "true_divide"}
 
 
 class LazyArithmetic(Operators):
-    """Has the arithmetic of an array whose values are elsewhere."""
+    """Records the arithmetic of a lazy array."""
 
     __slots__ = ()
 

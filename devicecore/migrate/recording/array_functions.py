@@ -1,4 +1,4 @@
-"""numpy's functions of an array that stay recorded, or need no values."""
+"""NumPy's array functions that stay recorded, or need no values."""
 
 from __future__ import annotations
 

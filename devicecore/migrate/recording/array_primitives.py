@@ -1,4 +1,4 @@
-"""What programs do with arrays between two calls: views, copies, and tables of bytes."""
+"""Primitives of arrays: views, copies, and lookup tables of bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _OfArrays:
 
 @frozen(cache_hash=True)
 class View(_OfArrays):
-    """Part of an array, or the array with its axes in another order, in the same memory.
+    """A view: part of an array, or its axes in another order.
 
     Attributes:
         name: ``"index"`` or ``"transpose"``.
@@ -102,7 +102,7 @@ def _sliced(tensor: Any, axis: int, wanted: slice) -> Any:
 
 @frozen(cache_hash=True)
 class Copy(_OfArrays):
-    """An array of the same values, in memory of its own and in C's order.
+    """A copy in memory of its own, in C order.
 
     Attributes:
         name: ``"copy"``.
@@ -129,7 +129,7 @@ class Copy(_OfArrays):
 
 @frozen(cache_hash=True)
 class Pointwise(_OfArrays):
-    """What becomes of bytes, by a table of all 256 of them that numpy itself has computed.
+    """Maps bytes by a lookup table that NumPy has computed.
 
     Attributes:
         name: ``"pointwise"``.

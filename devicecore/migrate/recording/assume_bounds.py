@@ -1,4 +1,4 @@
-"""Arrays of the program in arithmetic with recorded ones, such as noise."""
+"""`AssumeBounds`: an array of the program, such as noise, with the bounds of its values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIZES: Final = (1.0, 2.0**10, 2.0**20, 2.0**31)
 
 @frozen(cache_hash=True)
 class AssumeBounds:
-    """An array as it is, of which is known between which numbers its values lie.
+    """The same array, with known bounds of its values.
 
     Attributes:
         name: ``"given"``.

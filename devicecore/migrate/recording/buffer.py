@@ -1,4 +1,4 @@
-"""`Buffer`: the values that arrays share, on a device until somebody reads or writes them."""
+"""`Buffer`: values shared by an array and its views, on a device until they are read or written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 class BufferOwner(Protocol):
-    """What keeps account of the arrays of one frame."""
+    """Keeps account of the buffers of one frame."""
 
     def fetch(self, node: Node) -> Array:
         """Return values as an array of numpy, in memory of its own."""
@@ -50,7 +50,7 @@ _publishing = _Publishing()
 
 
 class Buffer:
-    """What several arrays share that are views of one: its values, wherever they are.
+    """Values that an array and its views share, wherever they are.
 
     Args:
         node: The values of the whole.

@@ -1,4 +1,4 @@
-"""What a frame may change before it turns out that it has to run anew, put back then."""
+"""`Checkpoint`: saves what a frame may change, and restores it before the frame runs again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from devicecore.frameworks import loaded
-from devicecore.migrate.calls.arrays import Contents
+from devicecore.migrate.calls.arrays import SavedContents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ _LARGEST_BYTES = 1 << 14
 
 
 class Checkpoint:
-    """What a frame is given, as it is before, and the random numbers that it would draw next.
+    """The arguments of a frame and the random state, as they are before it runs.
 
     Of objects that are the attributes, of lists and dicts what is in them, and of small arrays the
     values. Random numbers are Python's, numpy's, torch's on the host, and those of generators that
@@ -36,7 +36,7 @@ class Checkpoint:
     """
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        self._contents = Contents(args, kwargs)
+        self._contents = SavedContents(args, kwargs)
         self._undo = list(_undo([*args, *kwargs.values()]))
 
     def put_back(self) -> None:

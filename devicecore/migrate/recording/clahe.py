@@ -1,4 +1,4 @@
-"""The method of OpenCV's object for contrast, recorded."""
+"""Records `apply` of OpenCV's CLAHE objects."""
 
 from __future__ import annotations
 

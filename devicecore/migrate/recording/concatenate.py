@@ -1,4 +1,4 @@
-"""Several arrays in one."""
+"""The primitive that joins arrays along an axis."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def find_axis_order(layouts: Sequence[Any], axis: int, *, is_new: bool) -> tuple
 
 @frozen(cache_hash=True)
 class Join:
-    """Arrays of one type, one after the other along an axis.
+    """Concatenates arrays of one dtype along an axis.
 
     Attributes:
         name: ``"concatenate"``.

@@ -1,4 +1,4 @@
-"""Functions that take arrays and are not recorded: what they are given has to be on the host.
+"""Functions that are not recorded, but take arrays: they get those on the host.
 
 Whoever is written in C refuses a `LazyArray`, so these get an array of numpy in its place, in
 frames that are recorded and nowhere else.

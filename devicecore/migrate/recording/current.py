@@ -1,4 +1,4 @@
-"""Which frame is recorded here, and calls with arrays of numpy in it.
+"""The frame that is recorded in this thread or task, and calls on arrays of NumPy in it.
 
 It imports nothing, so that it can be asked before numpy is imported.
 """

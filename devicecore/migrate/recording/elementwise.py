@@ -1,4 +1,4 @@
-"""numpy's functions of single values that all devices compute as numpy does, in one table."""
+"""Ufuncs that all devices compute as NumPy does, in one table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TYPES: Final = NUMBERS | _MASKS
 
 @frozen(eq=False)
 class UfuncRule:
-    """What is known of a function.
+    """What is known of a ufunc.
 
     Attributes:
         lower: The same in torch, as `torch` itself and the values are given.
@@ -138,7 +138,7 @@ _ROWS: Final[Mapping[str, UfuncRule]] = {
 
 @frozen(cache_hash=True)
 class Elementwise:
-    """One of numpy's functions of arrays, value by value.
+    """A ufunc as a primitive.
 
     Where a result might be infinite or no number, numpy has to warn, and it is not recorded.
 
@@ -243,7 +243,7 @@ ELEMENTWISE: Final[Mapping[str, Elementwise]] = {name: Elementwise(name) for nam
 
 @frozen(cache_hash=True)
 class Cast:
-    """The same values in another type, where they fit.
+    """Casts values to another dtype, where they fit.
 
     Attributes:
         name: ``"astype"``.

@@ -1,4 +1,4 @@
-"""Recorded values on a device: of one frame, or of several frames that did the same, at once."""
+"""Computes recorded values on a device: of one frame, or of many equal frames at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames that make the input of a network, by the kernels of `devicecore.cv.preprocess`."""
+"""Fuses the steps of an input pipeline into one kernel of `devicecore.cv.preprocess`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from devicecore.cv.recipe import PreprocessRecipe
 from devicecore.cv.table import Table
 from devicecore.migrate.recording.array_primitives import COPY, POINTWISE, TRANSPOSE
 from devicecore.migrate.recording.lookup_tables import make_table
-from devicecore.migrate.recording.opencv_primitives import VisionOperation
+from devicecore.migrate.recording.opencv_primitives import OpenCVPrimitive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ def _is_given(expr: Expr) -> bool:
 def _step(expr: Expr) -> tuple[str, dict[str, Any]] | None:
     """Return the function of OpenCV, and its arguments by names."""
     primitive = expr.primitive
-    if not isinstance(primitive, VisionOperation) or len(expr.inputs) != 1:
+    if not isinstance(primitive, OpenCVPrimitive) or len(expr.inputs) != 1:
         return None
     if expr.options is None or expr.options.kernel not in {None, "triton"}:
         return None

@@ -1,4 +1,4 @@
-"""`LazyArray`: stands for an array of numpy whose values are elsewhere, or not yet computed.
+"""`LazyArray`: an array whose values are on a device, or not computed yet.
 
 It is no ndarray, so that nothing written in C can read memory that has no values: such code raises
 an error, and then the frame runs anew without us. To Python it says that it is one. What is not
@@ -36,7 +36,7 @@ _NUMBERS: Final = "biufc"
 
 
 class LazyArray(LazyArithmetic):
-    """An array whose values are elsewhere.
+    """An array whose values are on a device, or not computed yet.
 
     Args:
         memory: Its values, shared with its views.

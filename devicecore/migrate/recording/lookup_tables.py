@@ -1,4 +1,4 @@
-"""What numpy makes of each of the 256 bytes, step by step, in a table that any device can read."""
+"""Lookup tables of 256 entries for chains of ufuncs on bytes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NUMBERS = frozenset({int, float, bool})
 
 @frozen(eq=False)
 class TableStep:
-    """One function of numpy, of an array and constants.
+    """One ufunc with its constants.
 
     Attributes:
         function: Its name; ``"astype"`` for the array's method.
@@ -93,7 +93,7 @@ class TableStep:
 
 @frozen(eq=False)
 class TableValues:
-    """The table of some steps.
+    """The lookup table of a chain of steps.
 
     Attributes:
         host: What becomes of each byte, of shape (256,), or (256, n) where each place along an axis

@@ -1,4 +1,4 @@
-"""Arrays of numpy in the place of those that stand for one, for callers of frames."""
+"""Replaces lazy arrays by NumPy arrays in what a frame returns or keeps."""
 
 from __future__ import annotations
 

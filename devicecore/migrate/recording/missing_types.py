@@ -1,4 +1,4 @@
-"""Why a device cannot compute recorded values: they are of a type that it has not."""
+"""Finds the dtype that a device lacks for recorded values."""
 
 from __future__ import annotations
 

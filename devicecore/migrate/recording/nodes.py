@@ -30,7 +30,7 @@ _MOST: Final = 4096
 
 
 class Primitive(Protocol):
-    """What computes a value, with the arguments that it has in a `Expr`.
+    """An operation on arrays: how it is evaluated abstractly, on the host and on a device.
 
     Attributes:
         name: Its name, the same in all processes.
@@ -75,7 +75,7 @@ class Primitive(Protocol):
 
 
 class ArgRef(int):
-    """The place of a value among the arguments of a call: which of the inputs it is."""
+    """Refers to one of the inputs, among the arguments of a call."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ FIRST: Final = ArgRef(0)
 
 
 class Expr:
-    """How a value is computed.
+    """How a value is computed: a primitive, its arguments and the expressions of its inputs.
 
     Attributes:
         primitive: What computes it; None for an array that the program had.
@@ -146,7 +146,7 @@ class Expr:
 
 
 class Node:
-    """One value.
+    """One value: an expression and its inputs.
 
     Attributes:
         expr: How it is computed.
@@ -175,7 +175,7 @@ _UNKNOWN: Final = object()
 
 
 class _ExprTable:
-    """The expressions that are known, by what they are made of."""
+    """Interns expressions: equal ones are one object."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Expr | None] = {}

@@ -1,4 +1,4 @@
-"""The state of numpy's own generator, read only when it may have changed.
+"""Reads the state of NumPy's generator, only when it may have changed.
 
 Reading it takes longer than recording several calls, and most frames draw no such numbers.
 """

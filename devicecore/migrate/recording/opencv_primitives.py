@@ -1,4 +1,4 @@
-"""OpenCV's functions in a recorded frame: which shape and type their results will have."""
+"""Primitives of OpenCV's functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLANE_AXES = 2
 
 
 @frozen(cache_hash=True)
-class VisionOperation:
+class OpenCVPrimitive:
     """One of OpenCV's functions.
 
     Attributes:
@@ -169,5 +169,5 @@ def _batch(value: Any) -> Any:
     return value
 
 
-RECORDED = {name: VisionOperation(name) for name, row in catalog.TORCH.items() if row.recorded}
+RECORDED = {name: OpenCVPrimitive(name) for name, row in catalog.TORCH.items() if row.recorded}
 """The functions whose calls can be recorded, by OpenCV's names."""

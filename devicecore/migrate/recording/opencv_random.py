@@ -1,4 +1,4 @@
-"""OpenCV's own random numbers, which nobody can put back: what runs anew gets the same ones."""
+"""OpenCV's random numbers: replayed when a frame or sample runs again."""
 
 from __future__ import annotations
 

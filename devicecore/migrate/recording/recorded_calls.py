@@ -1,4 +1,4 @@
-"""Frames that a plan wants recorded, and the calls inside of them."""
+"""Call sites of recorded frames, and of the calls inside of them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ REFUSALS = (
 
 
 @frozen(eq=False)
-class FrameSite(CallSite):
-    """The calls of a frame: what it calls is recorded, and computed when it is asked for."""
+class FrameCallSite(CallSite):
+    """The calls of a recorded frame."""
 
     def _tried(
         self,
@@ -120,8 +120,8 @@ class FrameSite(CallSite):
 
 
 @frozen(eq=False)
-class LeafSite(CallSite):
-    """The calls of a function that may be inside of a frame that is recorded.
+class LeafCallSite(CallSite):
+    """The calls of a function inside of a recorded frame, or outside.
 
     Attributes:
         primitive: What records them; None where they are computed at once.
@@ -168,5 +168,5 @@ def site_in_frames(  # noqa: PLR0917 - the fields of a site
     given = (device, source, options, strategy, policy, tally, off)
     is_recorded = options.residency == "scoped"
     if strategy.runs_original:
-        return FrameSite(*given) if is_recorded else CallSite(*given)
-    return LeafSite(*given, getattr(strategy, "recorded", None) if is_recorded else None)
+        return FrameCallSite(*given) if is_recorded else CallSite(*given)
+    return LeafCallSite(*given, getattr(strategy, "recorded", None) if is_recorded else None)

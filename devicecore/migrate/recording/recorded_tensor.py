@@ -1,4 +1,4 @@
-"""`RecordedTensor`: stands for a tensor of torch that a sample of a dataset makes of an array.
+"""`RecordedTensor`: a torch tensor made of a lazy array.
 
 Programs end a sample with ``torch.from_numpy``, and perhaps scale and normalise the tensor. As long
 as that is all, the values need not be there yet. Whatever else torch does gets the tensor itself,
@@ -31,7 +31,7 @@ _LARGEST_INTEGER: Final = 1 << 53
 
 
 class RecordedTensor(torch.Tensor):
-    """A tensor whose values are those of an array that was only recorded.
+    """A torch tensor whose values are those of a lazy array.
 
     It has no memory, so that nothing written in C can read values that are not there.
     """

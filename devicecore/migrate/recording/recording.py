@@ -1,4 +1,4 @@
-"""`Recording`: one frame of a program while it runs, and what it has called so far."""
+"""`Recording`: the calls of one frame while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a call in a recorded frame is not recorded: which argument, type or flag it is about."""
+"""Says why a call is not recorded: the argument, the dtype or the flag."""
 
 from __future__ import annotations
 

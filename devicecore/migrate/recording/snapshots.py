@@ -1,4 +1,4 @@
-"""Arrays of a program, kept as they are now: it may write into them before they are read."""
+"""Copies of arrays that the program may change before the device reads them."""
 
 from __future__ import annotations
 

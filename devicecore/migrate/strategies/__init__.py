@@ -1,4 +1,4 @@
-"""The strategies that devicecore brings, by the packages whose functions they are for."""
+"""Strategies that devicecore brings, grouped by library."""
 
 from __future__ import annotations
 

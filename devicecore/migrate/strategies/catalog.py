@@ -1,4 +1,4 @@
-"""The functions that torch can compute, by the packages that they are of."""
+"""The catalogue of functions that torch can compute, by package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""librosa's spectra, and what is computed of them."""
+"""Computes librosa's spectra and features by torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that are called with tensors, as transforms are: their own code, on tensors that move.
+"""Runs callable objects, such as transforms, on moved tensors.
 
 Nothing runs in a scope, so that random numbers are drawn by torch's generator on the host, the same
 ones as without us. What an object has of its own, as the window of a spectrogram, goes to the

@@ -1,4 +1,4 @@
-"""OpenCV's functions, by the kernels of `devicecore.cv`."""
+"""Computes OpenCV's functions by the kernels of `devicecore.cv`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_AXES = 3
 
 
 @frozen
-class VisionStrategy:
+class OpenCVStrategy:
     """Computes one of OpenCV's functions by whichever kernel promises enough.
 
     Attributes:
@@ -123,4 +123,4 @@ def strategies() -> Mapping[str, Strategy]:
 
     # Methods of OpenCV's objects are no functions of its module.
     names = [name for name in catalog.TORCH if "_apply" not in name]
-    return {f"cv2.{name}": VisionStrategy(name) for name in names}
+    return {f"cv2.{name}": OpenCVStrategy(name) for name in names}

@@ -1,4 +1,4 @@
-"""Pillow's sizes of images, with Pillow's own pixels.
+"""Resizes Pillow's images to Pillow's own pixels.
 
 Pillow weighs pixels with whole numbers of 22 bits, along one axis and then along the other one, and
 rounds to bytes in between. Sums of whole numbers are the same everywhere, so only the weights,

@@ -1,4 +1,4 @@
-"""`StrategyRegistry`: which functions can be computed on a device, and how."""
+"""`StrategyRegistry`: finds the strategy of a function."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class StrategyRegistry:
 
 @frozen
 class LateImport:
-    """Something that a file names, imported when it is first called.
+    """A function that a file names, imported when it is first called.
 
     Attributes:
         name: ``package.module:name``.

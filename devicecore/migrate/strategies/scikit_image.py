@@ -1,4 +1,4 @@
-"""scikit-image's sizes of images.
+"""Resizes images as scikit-image does.
 
 What it does along an axis, a blur and an interpolation, is the same for all lines along it. So it
 is one matrix for each axis: what scipy, which scikit-image asks, makes of the lines of an identity.

@@ -1,4 +1,4 @@
-"""Signals that go on at both ends, and parts of signals that overlap."""
+"""Extends signals at both ends, and adds overlapping segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several strategies do with tensors."""
+"""Tensor helpers that several strategies share."""
 
 from __future__ import annotations
 

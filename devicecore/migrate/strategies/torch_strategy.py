@@ -1,4 +1,4 @@
-"""Functions that torch can compute in the place of a package's own, one call at a time."""
+"""Strategies that compute single calls of other packages' functions by torch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PLAIN: Final = (bool, int, float, complex)
 
 @frozen
 class Call:
-    """One call that is to be computed.
+    """One call to compute.
 
     Attributes:
         name: The dotted name of the function.

@@ -1,4 +1,4 @@
-"""The classes of torchvision and torchaudio whose objects can be called with moved tensors.
+"""Classes of torchvision and torchaudio whose objects run on moved tensors.
 
 Left out is what draws random numbers of the device's own generator (``v2.GaussianNoise``,
 ``v2.AugMix``, ``GriffinLim``), runs on the host only (``v2.JPEG``), decides by what it computes

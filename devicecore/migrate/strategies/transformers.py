@@ -1,4 +1,4 @@
-"""The ``pad`` of transformers' tokenizers: rows of numbers, made equally long by one scatter."""
+"""Pads the output of transformers' tokenizers with one scatter."""
 
 from __future__ import annotations
 

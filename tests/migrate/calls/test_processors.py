@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from devicecore.migrate.calls.arrays import (  # noqa: E402
-    Contents,
+    SavedContents,
     copy_arrays,
     count_pixels,
     find_arrays,
@@ -180,7 +180,7 @@ def test_contents_are_put_back_where_they_were_changed() -> None:
     fixed.flags.writeable = False
     part = array[:, 1]
     shown = np.broadcast_to(array[0], (2, 3))  # nobody can write there, but it changes
-    kept = Contents([shown, part, [tensor], fixed], {"array": array})
+    kept = SavedContents([shown, part, [tensor], fixed], {"array": array})
     part += 1
     tensor += 1
     kept.put_back()

@@ -1,1 +1,1 @@
-"""Functions of NumPy that torch computes."""
+"""Computes functions of NumPy by torch."""

@@ -1,4 +1,4 @@
-"""Fourier transforms of numpy."""
+"""Fourier transforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices, and what is solved by them."""
+"""Matrix products, solves and decompositions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, means and orders of values."""
+"""Sums, means, variances and sorting."""
 
 from __future__ import annotations
 

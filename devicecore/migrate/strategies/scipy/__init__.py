@@ -1,1 +1,1 @@
-"""Functions of SciPy that torch computes."""
+"""Computes functions of SciPy by torch."""

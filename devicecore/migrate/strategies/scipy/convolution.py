@@ -1,4 +1,4 @@
-"""Convolution and correlation, by Fourier transforms."""
+"""Convolution and correlation by FFT."""
 
 from __future__ import annotations
 

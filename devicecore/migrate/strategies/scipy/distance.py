@@ -1,4 +1,4 @@
-"""Distances between all pairs of vectors."""
+"""Pairwise distances and similarities of vectors."""
 
 from __future__ import annotations
 

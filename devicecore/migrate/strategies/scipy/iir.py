@@ -1,4 +1,4 @@
-"""Filters with feedback, and without, by the convolution with their response.
+"""IIR and FIR filters as FFT convolution with a truncated impulse response.
 
 It is computed with doubles, whatever the type of the result is.
 """

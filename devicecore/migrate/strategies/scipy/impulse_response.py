@@ -1,4 +1,4 @@
-"""What a filter makes of an impulse, and how far rounding is enlarged by its feedback.
+"""Impulse responses of filters, and how far feedback amplifies rounding errors.
 
 A stable filter forgets: what it gives is the sum of what it makes of each value of a signal, a
 convolution, whose values can be computed all at once, while scipy needs each one for the next. It
@@ -33,7 +33,7 @@ _PARTS: Final = 8
 
 @frozen
 class Filter:
-    """Sections, each of which filters what the one before it gives.
+    """A filter as a cascade of sections.
 
     Attributes:
         sections: The weights of the inputs and of the outputs, as many of both; the first weight of
@@ -85,7 +85,7 @@ class Section:
 
 @frozen(eq=False)
 class Response:
-    """What comes out of a filter, from the time that something came in.
+    """The impulse response of a filter.
 
     Attributes:
         impulse: For an impulse.

@@ -1,4 +1,4 @@
-"""Other rates of a signal: by its spectrum, or by a filter."""
+"""Resampling by FFT or by a polyphase filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spectra of parts of a signal, and what has them for its parts."""
+"""Short-time Fourier transforms, spectrograms, detrending and the Hilbert transform."""
 
 from __future__ import annotations
 
