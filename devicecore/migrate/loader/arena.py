@@ -1,6 +1,6 @@
 """`Arena`: shared memory in which a worker sends arrays, reused for each batch.
 
-New memory costs more than the copy into it, and each piece of shared memory takes a file
+New memory costs more than the copy into it, and each block of shared memory takes a file
 descriptor. So a worker fills a piece for each batch, the other process says in the piece itself
 that it has read it, and then the worker fills it anew.
 """
@@ -34,19 +34,19 @@ class ArenaArray(Node):
     """An array in a shared memory block.
 
     Attributes:
-        piece: The piece.
+        block: The piece.
     """
 
-    __slots__ = ("_start", "piece")
+    __slots__ = ("_start", "block")
 
-    def __init__(self, piece: ShmBlock, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
-        array = piece.view(start, shape, dtype)
+    def __init__(self, block: ShmBlock, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+        array = block.view(start, shape, dtype)
         super().__init__(make_source(array).expr, (), array)
-        self.piece: Final = piece
+        self.block: Final = block
         self._start = start
 
     def __reduce__(self) -> Any:
-        return Borrowed, (self.piece, self._start, self.expr.shape, self.expr.dtype)
+        return Borrowed, (self.block, self._start, self.expr.shape, self.expr.dtype)
 
 
 class Borrowed(Node):
@@ -59,7 +59,7 @@ class Borrowed(Node):
     __slots__ = ("loan",)
 
     def __init__(self, loan: Loan, start: int, shape: Shape, dtype: np.dtype[Any]) -> None:
-        array = loan.piece.view(start, shape, dtype)
+        array = loan.block.view(start, shape, dtype)
         super().__init__(make_source(array).expr, (), array)
         self.loan: Final = loan
 
@@ -73,21 +73,21 @@ class Arena:
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._pieces: list[ShmBlock] = []
+        self._blocks: list[ShmBlock] = []
         self._filled: set[ShmBlock] = set()
         self._sent: set[ShmBlock] = set()
-        self._piece: ShmBlock | None = None
+        self._block: ShmBlock | None = None
         self._used = 0
         self._wanted = _SMALLEST
 
     def keep(self, array: Array) -> ArenaArray:
         """Return the values of an array, in shared memory."""
         start = -(-self._used // _ALIGNMENT) * _ALIGNMENT
-        if self._piece is None or start + array.nbytes > self._piece.bytes.nbytes:
+        if self._block is None or start + array.nbytes > self._block.bytes.nbytes:
             self._wanted = max(self._wanted, array.nbytes + _ALIGNMENT, 2 * self._used)
-            self._piece, start = self._another(), _ALIGNMENT
-            self._filled.add(self._piece)
-        found = ArenaArray(self._piece, start, array.shape, array.dtype)
+            self._block, start = self._another(), _ALIGNMENT
+            self._filled.add(self._block)
+        found = ArenaArray(self._block, start, array.shape, array.dtype)
         assert found.host is not None
         found.host[...] = array
         self._used = start + array.nbytes
@@ -95,7 +95,7 @@ class Arena:
 
     def send(self, nodes: Sequence[Node]) -> None:
         """Say that the other process gets values, and then frees the pieces that are read."""
-        self._sent |= {node.piece for node in find_sources(nodes) if isinstance(node, ArenaArray)}
+        self._sent |= {node.block for node in find_sources(nodes) if isinstance(node, ArenaArray)}
 
     def close(self) -> None:
         """Begin another piece for what is kept next; those of which nothing is sent are free."""
@@ -106,23 +106,23 @@ class Arena:
         self._begin(self._filled)
 
     def _begin(self, unused: set[ShmBlock]) -> None:
-        for piece in unused:
-            piece.free()
+        for block in unused:
+            block.free()
         self._filled, self._sent = set(), set()
-        self._piece = None
+        self._block = None
         self._used = 0
 
     def _another(self) -> ShmBlock:
-        for piece in self._pieces:
-            if piece.is_free and piece.bytes.nbytes >= self._wanted:
-                piece.take()
-                return piece
-        self._pieces = [each for each in self._pieces if not each.is_free]
+        for block in self._blocks:
+            if block.is_free and block.bytes.nbytes >= self._wanted:
+                block.take()
+                return block
+        self._blocks = [each for each in self._blocks if not each.is_free]
         # As torch's own collation makes memory for a batch in a worker.
         made: Any = torch.UntypedStorage
         storage = made._new_shared(self._wanted, device="cpu")  # noqa: SLF001
         memory = torch.empty(0, dtype=torch.uint8).set_(storage)
-        piece = ShmBlock(self._owner, uuid.uuid4().hex, memory)
-        piece.take()
-        self._pieces.append(piece)
-        return piece
+        block = ShmBlock(self._owner, uuid.uuid4().hex, memory)
+        block.take()
+        self._blocks.append(block)
+        return block

@@ -64,7 +64,7 @@ class SampleLoading:
         plan: What is recorded.
         registry: How functions are computed.
         collate_fn: What puts samples together; None for torch's own.
-        held: The arrays that workers need not send.
+        shared: The arrays that workers need not send.
         keep: Returns the values that an array has now, where there are no workers.
         is_strict: Whether calls that no kernel computes are errors.
 
@@ -79,7 +79,7 @@ class SampleLoading:
         registry: StrategyRegistry | None,
         collate_fn: Callable[[list[Any]], Any] | None,
         *,
-        held: SharedArrays,
+        shared: SharedArrays,
         keep: Callable[[Array], Node],
         is_strict: bool,
     ) -> None:
@@ -89,27 +89,27 @@ class SampleLoading:
         self._registry = registry
         self._collate_fn = collate_fn
         self._keep_here: Callable[[Array], Node] = keep
-        self._held: SharedArrays | None = held
+        self._shared: SharedArrays | None = shared
         self._is_strict = is_strict
-        self._lifter: SampleRecorder | None = None
+        self._recorder: SampleRecorder | None = None
         self._arena: Arena | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_held": None, "_lifter": None, "_arena": None}
+        return self.__dict__ | {"_shared": None, "_recorder": None, "_arena": None}
 
     def begin_worker(self) -> None:
         """Record what is loaded in this process from now on, which is a worker."""
         limit_threads()
         self._arena = Arena(self.owner)
-        self._lifter = self._made(self._keep)
-        self._lifter.activate()
+        self._recorder = self._made(self._keep)
+        self._recorder.activate()
 
     @property
-    def lifter(self) -> SampleRecorder:
+    def recorder(self) -> SampleRecorder:
         """What records samples in this process, while it is active."""
-        if self._lifter is None:
-            self._lifter = self._made(self._keep_here)
-        return self._lifter
+        if self._recorder is None:
+            self._recorder = self._made(self._keep_here)
+        return self._recorder
 
     def _made(self, keep: Callable[[Array], Node]) -> SampleRecorder:
         return SampleRecorder(
@@ -119,7 +119,7 @@ class SampleLoading:
     def _keep(self, array: Array) -> Node:
         """Return the values of an array, as the process that has the loader can read them."""
         assert self._arena is not None
-        found = None if self._held is None else self._held.node(array)
+        found = None if self._shared is None else self._shared.node(array)
         return self._arena.keep(array) if found is None else found
 
     def sample(self, load: Callable[[Any], Any], index: Any, **how: Any) -> Any:
@@ -130,32 +130,32 @@ class SampleLoading:
             index: Which.
             how: See `SampleRecorder.sample`.
         """
-        lifter = self.lifter
+        recorder = self.recorder
         nodes: list[Node] = []
         with self._undone_by_errors():
-            sample = put_placeholders(lifter.sample(load, index, **how), nodes)
-            lifter.find_kept(load, sample, is_recorded=bool(nodes))
+            sample = put_placeholders(recorder.sample(load, index, **how), nodes)
+            recorder.find_kept(load, sample, is_recorded=bool(nodes))
         if self._arena is not None:
             self._arena.send(nodes)
         return sample
 
     def collate(self, samples: list[Any]) -> Collated:
         """Return a batch, and what became of its calls and of others before."""
-        self.lifter.end_batch()
+        self.recorder.end_batch()
         with self._undone_by_errors():
             batch = (
                 Samples(samples) if self._collate_fn is not None else self._put_together(samples)
             )
-        rows = self.lifter.taken()
+        rows = self.recorder.taken()
         if self._arena is not None:
             self._arena.close()
-        return Collated(batch, rows, self.lifter.matched)
+        return Collated(batch, rows, self.recorder.matched)
 
     def _put_together(self, samples: list[Any]) -> Any:
         try:
             return collate(samples, collate_fn_map=_COLLATIONS)
         except Exception as error:  # whatever samples of the program's are
-            self.lifter.collation_failed("torch's default_collate", error)
+            self.recorder.collation_failed("torch's default_collate", error)
             raise
 
     @contextmanager
@@ -163,9 +163,9 @@ class SampleLoading:
         """Free the memory of a batch that nobody will get."""
         with ExitStack() as undo:
             if self._arena is not None:
-                undo.callback(self.lifter.tell_of_error)
+                undo.callback(self.recorder.tell_of_error)
                 undo.callback(self._arena.drop)
-                undo.callback(self.lifter.end_batch)  # before that
+                undo.callback(self.recorder.end_batch)  # before that
             yield
             undo.pop_all()
 

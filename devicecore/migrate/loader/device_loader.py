@@ -108,11 +108,11 @@ class DeviceLoader:
         self._collate_fn = collate_fn
         self._batches = Batches(self.device, self.plan, is_strict=strict, verify=verify)
         keep = share_array if immutable else pin_array if self._is_cuda else copy_array
-        held = SharedArrays(dataset, is_immutable=immutable)
+        shared = SharedArrays(dataset, is_immutable=immutable)
         self._loading = SampleLoading(
-            self.plan, registry, collate_fn, held=held, keep=keep, is_strict=strict
+            self.plan, registry, collate_fn, shared=shared, keep=keep, is_strict=strict
         )
-        self._counting = LoaderTallies(self.plan, self._loading, self._batches.tally)
+        self._tallies = LoaderTallies(self.plan, self._loading, self._batches.tally)
         # Of workers that stay until nobody has the loader any more.
         weakref.finalize(self, _forget, self._loading.owner, self._card).atexit = False
         options["worker_init_fn"] = WorkerInit(self._loading, options.get("worker_init_fn"))
@@ -145,7 +145,7 @@ class DeviceLoader:
                 batches = iter(self._loader)
                 for batch, rows, matched in batches:
                     is_any = True
-                    self._counting.count(rows, matched)
+                    self._tallies.count(rows, matched)
                     computed, loans = self._computed(batch)
                     ahead.append(computed)
                     read.append((self._event(), loans))
@@ -164,7 +164,7 @@ class DeviceLoader:
                     _end(loans)
             yield from ahead
         if is_any and not self._batches.tally.row().calls:
-            self._counting.say_that_nothing_is_recorded(self.device.name, is_strict=self._is_strict)
+            self._tallies.say_that_nothing_is_recorded(self.device.name, is_strict=self._is_strict)
 
     def report(self) -> MigrationReport:
         """Return what became so far of the batches, of the samples, and of the calls in them.
@@ -173,14 +173,14 @@ class DeviceLoader:
         that the dataset could not load, or that could not be put together, and workers that have
         died are counted with the reason.
         """
-        return self._counting.report()
+        return self._tallies.report()
 
     def _count_error(self, error: Exception, workers: Iterable[Any]) -> None:
         if self._loader.num_workers:
-            self._counting.worker_failed(error, workers)
+            self._tallies.worker_failed(error, workers)
         else:  # workers have told of it
-            lifter = self._loading.lifter
-            self._counting.count(lifter.taken(), lifter.matched)
+            recorder = self._loading.recorder
+            self._tallies.count(recorder.taken(), recorder.matched)
 
     @property
     def _card(self) -> str | None:
@@ -193,12 +193,12 @@ class DeviceLoader:
     @contextmanager
     def _recording(self) -> Iterator[None]:
         """Record samples in this process, if it has no workers that do so."""
-        self._counting.begin()
+        self._tallies.begin()
         if not self._loader.num_workers:
-            with self._loading.lifter:
+            with self._loading.recorder:
                 yield
             return
-        self._loading.lifter.warn_for_workers()
+        self._loading.recorder.warn_for_workers()
         if self._loader.persistent_workers:
             yield
             return
@@ -235,7 +235,7 @@ class DeviceLoader:
         try:
             return self._collate_fn(samples), loans
         except Exception as error:  # of the program's, which may raise anything
-            self._counting.collation_failed(self._collate_fn, error)
+            self._tallies.collation_failed(self._collate_fn, error)
             raise
 
     def _loans(self, frames: Sequence[Sequence[Node]]) -> set[Loan]:
@@ -245,10 +245,10 @@ class DeviceLoader:
         nodes = (node for frame in frames for node in find_sources(frame))
         loans = {node.loan for node in nodes if isinstance(node, Borrowed)}
         for loan in loans if self._is_cuda else ():
-            if not loan.piece.is_locked:
-                loan.piece.is_locked = True
+            if not loan.block.is_locked:
+                loan.block.is_locked = True
                 # Where that fails it is copied once more instead.
-                memory = loan.piece.memory
+                memory = loan.block.memory
                 _runtime().cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)
         return loans
 
@@ -264,11 +264,11 @@ def _end(loans: set[Loan]) -> None:
 
 def _forget(owner: str, device: str | None) -> None:
     """Forget shared memory of workers that have ended, which a card may have read."""
-    locked = [piece for piece in SHM_BLOCKS.forget(owner) if piece.is_locked]
+    locked = [block for block in SHM_BLOCKS.forget(owner) if block.is_locked]
     if locked:
         torch.cuda.synchronize(device)
-        for piece in locked:
-            _runtime().cudaHostUnregister(piece.memory.data_ptr())
+        for block in locked:
+            _runtime().cudaHostUnregister(block.memory.data_ptr())
 
 
 def _runtime() -> Any:

@@ -96,7 +96,7 @@ class LoaderTallies:
         """Return what became so far of all."""
         rows = [self._batches.row(), *self._rows()]
         told = self._matched | self._workers.received()[0]
-        unmatched = self._loading.lifter.unmatched(told) if self._has_begun else ()
+        unmatched = self._loading.recorder.unmatched(told) if self._has_begun else ()
         return MigrationReport([row for row in rows if row.calls], unmatched=unmatched)
 
     def _rows(self) -> list[CallStats]:

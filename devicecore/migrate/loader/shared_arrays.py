@@ -65,7 +65,7 @@ class SharedArrayNode(Node):
     """A recorded value that is part of a shared array.
 
     Args:
-        held: The dataset's arrays.
+        shared: The dataset's arrays.
         index: Which of them.
         offset: Where it begins there, in bytes.
         shape: Its shape.
@@ -76,15 +76,15 @@ class SharedArrayNode(Node):
 
     def __init__(
         self,
-        held: SharedArrays,
+        shared: SharedArrays,
         index: int,
         offset: int,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
     ) -> None:
-        array = held.view(index, offset, shape, dtype)
+        array = shared.view(index, offset, shape, dtype)
         super().__init__(make_source(array).expr, (), array)
-        self._place = (held.name, index, offset, shape, dtype)
+        self._place = (shared.name, index, offset, shape, dtype)
 
     def __reduce__(self) -> Any:
         return _again, self._place

@@ -70,24 +70,24 @@ class Loan:
     which has stopped.
 
     Args:
-        piece: The piece.
+        block: The piece.
 
     Attributes:
         end: Called when it was read; after the first time it does nothing.
     """
 
-    __slots__ = ("__weakref__", "end", "piece")
+    __slots__ = ("__weakref__", "block", "end")
 
-    def __init__(self, piece: ShmBlock) -> None:
-        self.piece: Final = piece
-        end = weakref.finalize(self, _free, piece, os.getpid())
+    def __init__(self, block: ShmBlock) -> None:
+        self.block: Final = block
+        end = weakref.finalize(self, _free, block, os.getpid())
         end.atexit = False  # by then the workers have ended
         self.end: Final[Callable[[], Any]] = end
 
 
-def _free(piece: ShmBlock, process: int) -> None:
+def _free(block: ShmBlock, process: int) -> None:
     if os.getpid() == process:  # what a forked child has of a loan is none of its own
-        piece.free()
+        block.free()
 
 
 class _ShmBlocks:

@@ -172,10 +172,10 @@ class PatchInjector(UsedInBlocks):
             found = describe_holders([link.original for link in links], PATCH_STACKS.holders())
         held: dict[str, list[str]] = {}
         for link, texts in zip(links, found, strict=True):
-            owner, _, name = ".".join(link.chain.address).rpartition(".")
+            owner, _, name = ".".join(link.stack.address).rpartition(".")
             home = f"the attribute {name!r} of the class {owner}"
             if others := [text for text in texts if text != home]:
-                held[".".join(link.chain.address)] = others
+                held[".".join(link.stack.address)] = others
         return held
 
     def _restore(self) -> list[str]:

@@ -29,24 +29,24 @@ class Wrapper(partial[Any]):
         active: Whether the wrapper is in use. One that is not, and was captured by somebody while
             it was, should do nothing but call the target.
         wrapper: The wrapper; None once it is not in use any more.
-        chain: All the wrappers of the function.
+        stack: All the wrappers of the function.
     """
 
-    __slots__ = ("active", "chain", "original", "target", "wrapper")
+    __slots__ = ("active", "original", "stack", "target", "wrapper")
 
     original: Any
     target: Any
     active: bool
     wrapper: Any
-    chain: PatchStack
+    stack: PatchStack
 
     @classmethod
-    def on(cls, chain: PatchStack) -> Wrapper:
-        """Return a link that is to be put on *chain*."""
-        link = cls(chain.original)
-        link.chain = chain
-        link.original = chain.original
-        link.target = chain.top
+    def on(cls, stack: PatchStack) -> Wrapper:
+        """Return a link that is to be put on *stack*."""
+        link = cls(stack.original)
+        link.stack = stack
+        link.original = stack.original
+        link.target = stack.top
         link.active = True
         link.wrapper = None
         return link
@@ -188,20 +188,20 @@ class PatchStacks:
             try:
                 known = _StackIndex(self._all)
                 for owner, name, make_wrapper in patches:
-                    chain = self._chain_at(PatchPoint(owner, name), known, is_anew=is_anew)
-                    link = Wrapper.on(chain)
+                    stack = self._stack_at(PatchPoint(owner, name), known, is_anew=is_anew)
+                    link = Wrapper.on(stack)
                     links.append(link)
                     new.append(link)
                     wrapper = make_wrapper(link)
-                    wraps(wrapper, chain.original, chain.address)
+                    wraps(wrapper, stack.original, stack.address)
                     link.wrapper = wrapper
-                    chain.links.append(link)
-                    known.functions[id(link.wrapper)] = chain
-                chains = _each_once(link.chain for link in new)
-                self._find_places(chains)
-                for chain in chains:
-                    chain.connect()
-                    chain.show()
+                    stack.links.append(link)
+                    known.functions[id(link.wrapper)] = stack
+                stacks = _each_once(link.stack for link in new)
+                self._find_places(stacks)
+                for stack in stacks:
+                    stack.connect()
+                    stack.show()
                 self._tell_heirs()
             except BaseException:  # an interrupt, too, leaves nothing half done
                 self.take_off(new)
@@ -217,27 +217,27 @@ class PatchStacks:
         if not links:
             return []
         with self.lock:
-            chains = _each_once(link.chain for link in links)
-            self._find_places(chains)
+            stacks = _each_once(link.stack for link in links)
+            self._find_places(stacks)
             for link in links:
                 link.active = False
-                if link in link.chain.links:
-                    link.chain.links.remove(link)
+                if link in link.stack.links:
+                    link.stack.links.remove(link)
                 if link.wrapper is None:
                     continue
-                link.chain.retired.add(link.wrapper)
+                link.stack.retired.add(link.wrapper)
                 link.target = link.original
                 ORIGINALS.cover(link.wrapper)
                 link.wrapper = None  # which has the link: neither would go before a collection
             texts = []
-            for chain in chains:
-                chain.connect()
-                chain.show()
+            for stack in stacks:
+                stack.connect()
+                stack.show()
                 texts += [
                     f"{place} is left as it is: {describe(place.now)} is there now"
-                    for place in chain.lost
+                    for place in stack.lost
                 ]
-                chain.lost.clear()
+                stack.lost.clear()
             self._drop_empty()
             self._tell_heirs()
         return texts
@@ -246,25 +246,25 @@ class PatchStacks:
         """Return whether one of *links* is on the function that is at a place now."""
         place = PatchPoint(owner, name)
         return any(
-            each.key == place.key and each.is_ours for link in links for each in link.chain.places
+            each.key == place.key and each.is_ours for link in links for each in link.stack.places
         )
 
     def holders(self) -> list[Any]:
         """Return what may hold the originals: the wrappers, and what has been in their places."""
         with self.lock:
-            wrappers = [link.wrapper for chain in self._all for link in chain.links]
-            return wrappers + [place.before for chain in self._all for place in chain.places]
+            wrappers = [link.wrapper for stack in self._all for link in stack.links]
+            return wrappers + [place.before for stack in self._all for place in stack.places]
 
-    def _chain_at(self, place: PatchPoint, known: _StackIndex, *, is_anew: bool) -> PatchStack:
-        """Return the chain of the function that is at *place*, which now belongs to it."""
+    def _stack_at(self, place: PatchPoint, known: _StackIndex, *, is_anew: bool) -> PatchStack:
+        """Return the stack of the function that is at *place*, which now belongs to it."""
         function = place.function()
-        for chain in known.chains_at(place):
-            for each in [own for own in chain.places if own.key == place.key]:
+        for stack in known.stacks_at(place):
+            for each in [own for own in stack.places if own.key == place.key]:
                 if each.is_ours:
-                    return chain
-                chain.lose(each)
-                if is_anew and each in chain.lost:
-                    chain.lost.remove(each)
+                    return stack
+                stack.lose(each)
+                if is_anew and each in stack.lost:
+                    stack.lost.remove(each)
         below = known.functions.get(id(function))
         if below is not None and not place.is_in_class and not below.is_of_class:
             self._join(below, place)
@@ -276,23 +276,23 @@ class PatchStacks:
         known.add(made)
         return made
 
-    def _join(self, chain: PatchStack, place: PatchPoint) -> None:
-        chain.lost = [lost for lost in chain.lost if lost.key != place.key]
+    def _join(self, stack: PatchStack, place: PatchPoint) -> None:
+        stack.lost = [lost for lost in stack.lost if lost.key != place.key]
         if place.before is not ABSENT:
-            place.before = chain.original  # what it would hold if nothing had been patched
-        chain.places.append(place)
+            place.before = stack.original  # what it would hold if nothing had been patched
+        stack.places.append(place)
 
-    def _find_places(self, chains: Sequence[PatchStack]) -> None:
+    def _find_places(self, stacks: Sequence[PatchStack]) -> None:
         """Add the names of all modules that are bound to a function, or to a wrapper of it."""
         by_value: dict[int, PatchStack] = {}
         values: list[Any] = []
-        for chain in chains:
-            found = chain.wrappers()
-            if not chain.is_of_class:
-                found.append(chain.original)
+        for stack in stacks:
+            found = stack.wrappers()
+            if not stack.is_of_class:
+                found.append(stack.original)
             values += found
-            by_value |= {id(value): chain for value in found}
-        known = {place.key for chain in chains for place in chain.places}
+            by_value |= {id(value): stack for value in found}
+        known = {place.key for stack in stacks for place in stack.places}
         for module, name, value in find_bindings(values):
             place = PatchPoint(module, name)
             if place.key not in known and place.now is value:
@@ -301,50 +301,50 @@ class PatchStacks:
                 self._join(by_value[id(value)], place)
 
     def _drop_empty(self) -> None:
-        for chain in [each for each in self._all if not each.links]:
-            ORIGINALS.discard(chain.original, chain)
-            self._all.remove(chain)
+        for stack in [each for each in self._all if not each.links]:
+            ORIGINALS.discard(stack.original, stack)
+            self._all.remove(stack)
 
     def _tell_heirs(self) -> None:
         """Let the wrappers of inherited methods call what their class inherits now."""
-        for chain in self._all:
-            for place in chain.places:
+        for stack in self._all:
+            for place in stack.places:
                 if place.before is ABSENT and place.is_in_class:
-                    chain.bottom = place.inherited_function(chain.bottom)
-                    chain.connect()
+                    stack.bottom = place.inherited_function(stack.bottom)
+                    stack.connect()
 
 
 class _StackIndex:
     """Finds patch stacks by function and place, while hundreds of functions are patched.
 
     Attributes:
-        functions: The chain that each function is the original of, or a wrapper in.
+        functions: The stack that each function is the original of, or a wrapper in.
     """
 
-    def __init__(self, chains: Iterable[PatchStack]) -> None:
+    def __init__(self, stacks: Iterable[PatchStack]) -> None:
         self.functions: dict[int, PatchStack] = {}
         self._at: dict[tuple[int, str], list[PatchStack]] = {}
-        for chain in chains:
-            self.add(chain)
+        for stack in stacks:
+            self.add(stack)
 
-    def add(self, chain: PatchStack) -> None:
-        """Add all that belongs to a chain."""
-        for function in (chain.original, *chain.wrappers()):
-            self.functions.setdefault(id(function), chain)
-        for place in chain.places:
-            self.add_place(chain, place)
+    def add(self, stack: PatchStack) -> None:
+        """Add all that belongs to a stack."""
+        for function in (stack.original, *stack.wrappers()):
+            self.functions.setdefault(id(function), stack)
+        for place in stack.places:
+            self.add_place(stack, place)
 
-    def add_place(self, chain: PatchStack, place: PatchPoint) -> None:
+    def add_place(self, stack: PatchStack, place: PatchPoint) -> None:
         """Add one place."""
-        self._at.setdefault(place.key, []).append(chain)
+        self._at.setdefault(place.key, []).append(stack)
 
-    def chains_at(self, place: PatchPoint) -> Sequence[PatchStack]:
-        """Return the chains that are, or were, at a place."""
+    def stacks_at(self, place: PatchPoint) -> Sequence[PatchStack]:
+        """Return the stacks that are, or were, at a place."""
         return self._at.get(place.key, ())
 
 
-def _each_once(chains: Iterable[PatchStack]) -> list[PatchStack]:
-    return list({id(chain): chain for chain in chains}.values())
+def _each_once(stacks: Iterable[PatchStack]) -> list[PatchStack]:
+    return list({id(stack): stack for stack in stacks}.values())
 
 
 PATCH_STACKS: Final = PatchStacks()

@@ -50,15 +50,15 @@ def test_arrays_that_a_dataset_keeps() -> None:
 def test_memory_of_which_nothing_is_sent() -> None:
     arena = Arena("somebody")
     image = np.zeros((9, 9), np.uint8)
-    wasted = arena.keep(image).piece
+    wasted = arena.keep(image).block
     arena.close()
     assert wasted.is_free
     sent = arena.keep(image)
-    assert sent.piece is wasted
+    assert sent.block is wasted
     arena.send([sent])
     arena.close()
-    assert not sent.piece.is_free  # until the other process has read it
-    assert arena.keep(image).piece is not wasted
+    assert not sent.block.is_free  # until the other process has read it
+    assert arena.keep(image).block is not wasted
 
 
 def test_arrays_that_a_generator_keeps() -> None:
@@ -107,17 +107,17 @@ def test_batches_that_nobody_wants_are_memory_that_is_free() -> None:
 
 
 def test_a_loan_ends_once() -> None:
-    piece = ShmBlock("somebody", "a piece", torch.zeros(512, dtype=torch.uint8))
+    block = ShmBlock("somebody", "a piece", torch.zeros(512, dtype=torch.uint8))
     states = []
     for ends in (True, False):
-        piece.take()
-        loan = Loan(piece)
+        block.take()
+        loan = Loan(block)
         if ends:
             loan.end()
-            states.append(piece.is_free)
-            piece.take()  # as a worker does that fills it anew
+            states.append(block.is_free)
+            block.take()  # as a worker does that fills it anew
         del loan
-        states.append(piece.is_free)
+        states.append(block.is_free)
     assert states == [True, False, True]
 
 
@@ -278,7 +278,7 @@ def test_memory_of_batches_that_fail(place: str) -> None:
     assert sizes[-1] < sizes[2] + 3 * LEAST
 
 
-# A piece of shared memory has as many bytes at least.
+# A block of shared memory has as many bytes at least.
 LEAST = 1 << 20
 
 
