@@ -75,12 +75,12 @@ class PatchInjector(UsedInBlocks):
         <built-in function sqrt>
     """
 
-    __slots__ = ("_links", "_patches", "_watches")
+    __slots__ = ("_patches", "_watches", "_wrappers")
 
     def __init__(self) -> None:
         super().__init__()
         self._patches: list[_Patch] = []
-        self._links: list[Wrapper] = []
+        self._wrappers: list[Wrapper] = []
         self._watches: dict[str, Watch] = {}
 
     @property
@@ -109,7 +109,7 @@ class PatchInjector(UsedInBlocks):
         new = [_Patch(*patch) for patch in patches]
         with PATCH_STACKS.lock:
             if self.is_applied:
-                PATCH_STACKS.put_on(new, self._links)
+                PATCH_STACKS.put_on(new, self._wrappers)
                 for patch in new:
                     self._watch(patch)
             self._patches += new
@@ -135,7 +135,7 @@ class PatchInjector(UsedInBlocks):
                 self._users.add(user)  # from here on there is something to be restored
                 if len(self._users) == 1:
                     _applied.add(self)
-                    PATCH_STACKS.put_on(self._patches, self._links)
+                    PATCH_STACKS.put_on(self._patches, self._wrappers)
                     for patch in self._patches:
                         self._watch(patch)
         except BaseException:  # an interrupt, too, leaves nothing half done
@@ -168,22 +168,24 @@ class PatchInjector(UsedInBlocks):
         ``__main__``. The class that a method is inherited from is not: it is not what was patched.
         """
         with PATCH_STACKS.lock:
-            links = tuple(self._links)
-            found = describe_holders([link.original for link in links], PATCH_STACKS.holders())
+            wrappers = tuple(self._wrappers)
+            found = describe_holders(
+                [wrapper.original for wrapper in wrappers], PATCH_STACKS.holders()
+            )
         held: dict[str, list[str]] = {}
-        for link, texts in zip(links, found, strict=True):
-            owner, _, name = ".".join(link.stack.address).rpartition(".")
+        for wrapper, texts in zip(wrappers, found, strict=True):
+            owner, _, name = ".".join(wrapper.stack.address).rpartition(".")
             home = f"the attribute {name!r} of the class {owner}"
             if others := [text for text in texts if text != home]:
-                held[".".join(link.stack.address)] = others
+                held[".".join(wrapper.stack.address)] = others
         return held
 
     def _restore(self) -> list[str]:
         for watch in self._watches.values():
             watch.remove()
         self._watches.clear()
-        texts = PATCH_STACKS.take_off(self._links)
-        self._links.clear()
+        texts = PATCH_STACKS.take_off(self._wrappers)
+        self._wrappers.clear()
         _applied.discard(self)
         while len(self._users):  # last: until then an interrupt leaves something to be restored
             self._users.remove(None)
@@ -202,10 +204,10 @@ class PatchInjector(UsedInBlocks):
             new = [
                 each
                 for each in there.values()
-                if each is not None and not PATCH_STACKS.has(each.owner, each.name, self._links)
+                if each is not None and not PATCH_STACKS.has(each.owner, each.name, self._wrappers)
             ]
             if self.is_applied and new:
-                PATCH_STACKS.put_on(new, self._links, is_anew=True)
+                PATCH_STACKS.put_on(new, self._wrappers, is_anew=True)
         gone = [f"{each.owner.__name__}.{each.name}" for each, now in there.items() if now is None]
         if gone:
             msg = f"{name} was executed anew, and is without {', '.join(gone)}"

@@ -18,38 +18,39 @@ if TYPE_CHECKING:
 
 
 class Wrapper(partial[Any]):
-    """What one wrapper is around: calling it calls whatever is below that wrapper now.
+    """One wrapper of a function: calling it calls what is below the wrapper now.
 
     It is a `functools.partial` of the original so that `inspect`, and whatever decorates it, takes
-    it for what the original is. A wrapper in a hurry calls ``link.target`` itself.
+    it for what the original is. A wrapper in a hurry calls ``wrapper.target`` itself.
 
     Attributes:
         original: The function, past all wrappers.
         target: What is below: the original, or the wrapper of whoever patched it before.
         active: Whether the wrapper is in use. One that is not, and was captured by somebody while
             it was, should do nothing but call the target.
-        wrapper: The wrapper; None once it is not in use any more.
+        replacement: The function that is called in place of the original; None once it is not in
+            use any more.
         stack: All the wrappers of the function.
     """
 
-    __slots__ = ("active", "original", "stack", "target", "wrapper")
+    __slots__ = ("active", "original", "replacement", "stack", "target")
 
     original: Any
     target: Any
     active: bool
-    wrapper: Any
+    replacement: Any
     stack: PatchStack
 
     @classmethod
     def on(cls, stack: PatchStack) -> Wrapper:
-        """Return a link that is to be put on *stack*."""
-        link = cls(stack.original)
-        link.stack = stack
-        link.original = stack.original
-        link.target = stack.top
-        link.active = True
-        link.wrapper = None
-        return link
+        """Return a wrapper that is to be put on *stack*."""
+        wrapper = cls(stack.original)
+        wrapper.stack = stack
+        wrapper.original = stack.original
+        wrapper.target = stack.top
+        wrapper.active = True
+        wrapper.replacement = None
+        return wrapper
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call what is below."""
@@ -65,7 +66,7 @@ class PatchStack:
     Attributes:
         original: The function.
         bottom: What the innermost wrapper calls: the original, or what a class inherits now.
-        links: The wrappers, the innermost first.
+        wrappers: The wrappers, the innermost first.
         places: Where the outermost one is.
         lost: Places where others have put something else since.
         retired: Wrappers that are not in use any more, and that somebody may put back somewhere.
@@ -77,17 +78,17 @@ class PatchStack:
         "address",
         "bottom",
         "is_of_class",
-        "links",
         "lost",
         "original",
         "places",
         "retired",
+        "wrappers",
     )
 
     def __init__(self, place: PatchPoint, original: Any, bottom: Any) -> None:
         self.original: Final = original
         self.bottom: Any = bottom
-        self.links: list[Wrapper] = []
+        self.wrappers: list[Wrapper] = []
         self.places: list[PatchPoint] = [place]
         self.lost: list[PatchPoint] = []
         self.retired: WeakSet[Any] = WeakSet()
@@ -106,22 +107,22 @@ class PatchStack:
     @property
     def top(self) -> Any:
         """What is to be called."""
-        return self.links[-1].wrapper if self.links else self.bottom
+        return self.wrappers[-1].replacement if self.wrappers else self.bottom
 
-    def wrappers(self) -> list[Any]:
+    def replacements(self) -> list[Any]:
         """Return the wrappers that are in use, and those that were."""
-        return [*(link.wrapper for link in self.links), *self.retired]
+        return [*(wrapper.replacement for wrapper in self.wrappers), *self.retired]
 
     def connect(self) -> None:
         """Let each wrapper call the one below it, and only the outermost be pickled by its name."""
         below = self.bottom
-        for link in self.links:
-            link.target = below
-            below = link.wrapper
-            if link is self.links[-1]:
-                ORIGINALS.uncover(link.wrapper)
+        for wrapper in self.wrappers:
+            wrapper.target = below
+            below = wrapper.replacement
+            if wrapper is self.wrappers[-1]:
+                ORIGINALS.uncover(wrapper.replacement)
             else:
-                ORIGINALS.cover(link.wrapper)
+                ORIGINALS.cover(wrapper.replacement)
 
     def show(self) -> None:
         """Put the outermost wrapper, or what was there before, where nobody else has been since.
@@ -132,7 +133,7 @@ class PatchStack:
         for place in list(self.places):
             if not place.is_ours:
                 self.lose(place)
-            elif self.links:
+            elif self.wrappers:
                 place.put(self.top)
             elif place.now is not place.before:
                 place.put_back()
@@ -165,7 +166,7 @@ class PatchStacks:
     def put_on(
         self,
         patches: Iterable[tuple[Any, str, Callable[[Wrapper], Any]]],
-        links: list[Wrapper],
+        wrappers: list[Wrapper],
         *,
         is_anew: bool = False,
     ) -> None:
@@ -173,8 +174,8 @@ class PatchStacks:
 
         Args:
             patches: The owner of each, the name of the attribute, and what makes the wrapper.
-            links: What is put on is added to it before anything is changed, so that whoever has it
-                can take it off after an interrupt.
+            wrappers: What is put on is added to it before anything is changed, so that whoever has
+                it can take it off after an interrupt.
             is_anew: The functions were made anew by a reload, so nobody is to blame for that.
 
         Raises:
@@ -189,15 +190,15 @@ class PatchStacks:
                 known = _StackIndex(self._all)
                 for owner, name, make_wrapper in patches:
                     stack = self._stack_at(PatchPoint(owner, name), known, is_anew=is_anew)
-                    link = Wrapper.on(stack)
-                    links.append(link)
-                    new.append(link)
-                    wrapper = make_wrapper(link)
-                    wraps(wrapper, stack.original, stack.address)
-                    link.wrapper = wrapper
-                    stack.links.append(link)
-                    known.functions[id(link.wrapper)] = stack
-                stacks = _each_once(link.stack for link in new)
+                    wrapper = Wrapper.on(stack)
+                    wrappers.append(wrapper)
+                    new.append(wrapper)
+                    replacement = make_wrapper(wrapper)
+                    wraps(replacement, stack.original, stack.address)
+                    wrapper.replacement = replacement
+                    stack.wrappers.append(wrapper)
+                    known.functions[id(wrapper.replacement)] = stack
+                stacks = _each_once(wrapper.stack for wrapper in new)
                 self._find_places(stacks)
                 for stack in stacks:
                     stack.connect()
@@ -205,30 +206,30 @@ class PatchStacks:
                 self._tell_heirs()
             except BaseException:  # an interrupt, too, leaves nothing half done
                 self.take_off(new)
-                links[:] = [link for link in links if link not in new]
-                self._drop_empty()  # also one that no link has come to
+                wrappers[:] = [wrapper for wrapper in wrappers if wrapper not in new]
+                self._drop_empty()  # also one that no wrapper has come to
                 raise
 
-    def take_off(self, links: Sequence[Wrapper]) -> list[str]:
+    def take_off(self, wrappers: Sequence[Wrapper]) -> list[str]:
         """Take wrappers off, and return what could not be put back, in words.
 
         Taken off twice is taken off once, also if the first time was interrupted.
         """
-        if not links:
+        if not wrappers:
             return []
         with self.lock:
-            stacks = _each_once(link.stack for link in links)
+            stacks = _each_once(wrapper.stack for wrapper in wrappers)
             self._find_places(stacks)
-            for link in links:
-                link.active = False
-                if link in link.stack.links:
-                    link.stack.links.remove(link)
-                if link.wrapper is None:
+            for wrapper in wrappers:
+                wrapper.active = False
+                if wrapper in wrapper.stack.wrappers:
+                    wrapper.stack.wrappers.remove(wrapper)
+                if wrapper.replacement is None:
                     continue
-                link.stack.retired.add(link.wrapper)
-                link.target = link.original
-                ORIGINALS.cover(link.wrapper)
-                link.wrapper = None  # which has the link: neither would go before a collection
+                wrapper.stack.retired.add(wrapper.replacement)
+                wrapper.target = wrapper.original
+                ORIGINALS.cover(wrapper.replacement)
+                wrapper.replacement = None  # a cycle, which only a collection frees
             texts = []
             for stack in stacks:
                 stack.connect()
@@ -242,18 +243,22 @@ class PatchStacks:
             self._tell_heirs()
         return texts
 
-    def has(self, owner: Any, name: str, links: Iterable[Wrapper]) -> bool:
-        """Return whether one of *links* is on the function that is at a place now."""
+    def has(self, owner: Any, name: str, wrappers: Iterable[Wrapper]) -> bool:
+        """Return whether one of *wrappers* is on the function that is at a place now."""
         place = PatchPoint(owner, name)
         return any(
-            each.key == place.key and each.is_ours for link in links for each in link.stack.places
+            each.key == place.key and each.is_ours
+            for wrapper in wrappers
+            for each in wrapper.stack.places
         )
 
     def holders(self) -> list[Any]:
         """Return what may hold the originals: the wrappers, and what has been in their places."""
         with self.lock:
-            wrappers = [link.wrapper for stack in self._all for link in stack.links]
-            return wrappers + [place.before for stack in self._all for place in stack.places]
+            replacements = [
+                wrapper.replacement for stack in self._all for wrapper in stack.wrappers
+            ]
+            return replacements + [place.before for stack in self._all for place in stack.places]
 
     def _stack_at(self, place: PatchPoint, known: _StackIndex, *, is_anew: bool) -> PatchStack:
         """Return the stack of the function that is at *place*, which now belongs to it."""
@@ -287,7 +292,7 @@ class PatchStacks:
         by_value: dict[int, PatchStack] = {}
         values: list[Any] = []
         for stack in stacks:
-            found = stack.wrappers()
+            found = stack.replacements()
             if not stack.is_of_class:
                 found.append(stack.original)
             values += found
@@ -301,7 +306,7 @@ class PatchStacks:
                 self._join(by_value[id(value)], place)
 
     def _drop_empty(self) -> None:
-        for stack in [each for each in self._all if not each.links]:
+        for stack in [each for each in self._all if not each.wrappers]:
             ORIGINALS.discard(stack.original, stack)
             self._all.remove(stack)
 
@@ -329,7 +334,7 @@ class _StackIndex:
 
     def add(self, stack: PatchStack) -> None:
         """Add all that belongs to a stack."""
-        for function in (stack.original, *stack.wrappers()):
+        for function in (stack.original, *stack.replacements()):
             self.functions.setdefault(id(function), stack)
         for place in stack.places:
             self.add_place(stack, place)
