@@ -26,15 +26,15 @@ _MODULES = {"Pipeline": "pipeline", "createCLAHE": "clahe", "preprocess": "prepr
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        found = getattr(import_own(f"devicecore.cv.{_MODULES[name]}"), name)
+        value = getattr(import_own(f"devicecore.cv.{_MODULES[name]}"), name)
     else:
         cv2 = require("cv2", extra="vision")  # an emptied one would be told by an absent name only
         if name in catalog.TORCH or name in catalog.HOST:
-            found = import_own("devicecore.cv.dispatch").function(name)
+            value = import_own("devicecore.cv.dispatch").function(name)
         else:
-            found = getattr(cv2, name)
-    globals()[name] = found
-    return found
+            value = getattr(cv2, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -26,14 +26,14 @@ def gather_tensors(images: Sequence[Any], device: Device) -> list[Any]:
         ValueError: A tensor is elsewhere, or images of a batch stand beside a single one, or beside
             another number of them.
     """
-    found = [as_tensor(each, device) if isinstance(each, np.ndarray) else each for each in images]
-    first = found[0]
+    tensors = [as_tensor(each, device) if isinstance(each, np.ndarray) else each for each in images]
+    first = tensors[0]
     count = len(first) if first.ndim == BATCH_AXES else 1
-    for image in found[1:]:
+    for image in tensors[1:]:
         if image.device != first.device:
             msg = f"images of one call are on one device, not {first.device} and {image.device}"
             raise ValueError(msg)
         if image.ndim == BATCH_AXES and len(image) not in {1, count}:
             msg = f"batches of one call have the same length, not {count} and {len(image)}"
             raise ValueError(msg)
-    return found
+    return tensors

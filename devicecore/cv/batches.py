@@ -38,37 +38,37 @@ def split_calls(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
     if len(lengths) != 1:
         msg = f"batches of one call have the same length, not {sorted(lengths)}"
         raise ValueError(msg)
-    found = []
+    calls = []
     for index in range(*lengths):
         own = [
             value[index] if is_several else value
             for value, is_several in zip(values, several, strict=True)
         ]
-        found.append((tuple(own[: len(args)]), dict(zip(kwargs, own[len(args) :], strict=True))))
-    return found
+        calls.append((tuple(own[: len(args)]), dict(zip(kwargs, own[len(args) :], strict=True))))
+    return calls
 
 
 def stack_by_size(
-    found: Sequence[Call], images_in: Callable[..., list[Any]], replaced: Callable[..., Any]
+    calls: Sequence[Call], images_in: Callable[..., list[Any]], replaced: Callable[..., Any]
 ) -> list[tuple[list[int], Call]]:
     """Return calls for whole batches of images of one size, each with the positions of its images.
 
     Calls whose other arguments differ, or are no part of a kind, are not put together.
 
     Args:
-        found: A call for each image.
+        calls: A call for each image.
         images_in: Returns the images of a call.
         replaced: Returns a call with others in their place.
     """
     positions: defaultdict[Any, list[int]] = defaultdict(list)
-    images = [images_in(*each) for each in found]
+    images = [images_in(*each) for each in calls]
     for index, own in enumerate(images):
         sizes = tuple((tuple(each.shape), str(each.dtype)) for each in own)
-        positions[sizes, _rest(found[index], replaced, index)].append(index)
+        positions[sizes, _rest(calls[index], replaced, index)].append(index)
     batches = []
     for members in positions.values():
         columns = iter(zip(*(images[index] for index in members), strict=True))
-        args, kwargs = replaced(*found[members[0]], lambda _: _stack(next(columns)))  # noqa: B023 - called at once
+        args, kwargs = replaced(*calls[members[0]], lambda _: _stack(next(columns)))  # noqa: B023 - called at once
         batches.append((members, (tuple(args), kwargs)))
     return batches
 

@@ -57,5 +57,5 @@ def border_index(length: int, before: int, after: int, border_type: int) -> NDAr
     places = np.arange(-before, length + after)
     if border_type == cv2.BORDER_CONSTANT:
         return np.where((places >= 0) & (places < length), places, -1)
-    found: NDArray[np.int64] = border_pixels(places, length, border_type)
-    return found
+    index: NDArray[np.int64] = border_pixels(places, length, border_type)
+    return index

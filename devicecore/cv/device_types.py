@@ -30,12 +30,12 @@ class _MissingTypes:
     def of(self, device: Device) -> frozenset[str]:
         """Return the types that *device* has not."""
         key = (device.name, device.attributes.incarnation)
-        found = self._found.get(key)
-        if found is None:
-            found = frozenset(dtype for dtype in _TRIED if not _has(device, dtype))
+        missing = self._found.get(key)
+        if missing is None:
+            missing = frozenset(dtype for dtype in _TRIED if not _has(device, dtype))
             with self._lock:
-                self._found[key] = found
-        return found
+                self._found[key] = missing
+        return missing
 
     def after_fork(self) -> None:
         """Take a lock of its own in a forked child."""
@@ -75,8 +75,8 @@ def why_lacking(missing: frozenset[str], error: Exception) -> str:
         error: The error.
     """
     text = str(error)
-    if found := _NO_OPERATION.search(text):
-        return f"torch has no operation {found[1]} for the device"
+    if operation := _NO_OPERATION.search(text):
+        return f"torch has no operation {operation[1]} for the device"
     for dtype in sorted(missing):
         if re.search(rf"{dtype}|{_OTHER_NAMES.get(dtype, dtype)}", text, re.IGNORECASE):
             return f"it needs {dtype} for these arguments, and the device has none"

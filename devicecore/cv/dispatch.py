@@ -90,10 +90,10 @@ def _dispatched(name: str, device: Device, args: tuple[Any, ...], kwargs: dict[s
         return compute(name, args, kwargs)
     if not on_host and hasattr(given, "ndim"):
         return compute(name, args, kwargs)
-    found = batches.split_calls(name, args, kwargs)
+    calls = batches.split_calls(name, args, kwargs)
     if on_host:
-        return batches.join_results([compute(name, *each) for each in found], given)
-    return _by_size(name, compute, found)
+        return batches.join_results([compute(name, *each) for each in calls], given)
+    return _by_size(name, compute, calls)
 
 
 def _why_native(policy: KernelPolicy, one: Any) -> str:
@@ -118,14 +118,14 @@ def _first_image(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, A
     return None, None
 
 
-def _by_size(name: str, compute: Callable[..., Any], found: Sequence[batches.Call]) -> list[Any]:
+def _by_size(name: str, compute: Callable[..., Any], calls: Sequence[batches.Call]) -> list[Any]:
     """Compute calls for images of any sizes, all those of one size at once."""
     operation = catalog.find(name, "torch")
-    if operation is None or any(operation.destination(*each) is not None for each in found):
-        return [compute(name, *each) for each in found]
-    results: list[Any] = [None] * len(found)
+    if operation is None or any(operation.destination(*each) is not None for each in calls):
+        return [compute(name, *each) for each in calls]
+    results: list[Any] = [None] * len(calls)
     for positions, whole in batches.stack_by_size(
-        found, operation.images_in, operation.replace_images
+        calls, operation.images_in, operation.replace_images
     ):
         several = compute(name, *whole)
         for position, result in zip(positions, batches.split_results(several), strict=True):
@@ -145,16 +145,16 @@ def device_for(image: Any, current: Device) -> Device:
     """
     if not _is_tensor(image):
         return current if current.torch_device is not None else current.memory_device
-    found = _owners.get(image.device)
-    if found is None or found.gone:
-        found = _owners[image.device] = default_runtime().device(str(image.device), "torch")
-    if current.memory_device is not found and any(open_around(innermost.get())):
+    owner = _owners.get(image.device)
+    if owner is None or owner.gone:
+        owner = _owners[image.device] = default_runtime().device(str(image.device), "torch")
+    if current.memory_device is not owner and any(open_around(innermost.get())):
         msg = (
-            f"a tensor on {found.name} is computed there, and the scope is of {current.name}; "
+            f"a tensor on {owner.name} is computed there, and the scope is of {current.name}; "
             "move it with tensors_to_device, or leave the scope"
         )
         raise ScopeError(msg)
-    return found
+    return owner
 
 
 def _native(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

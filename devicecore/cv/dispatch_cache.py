@@ -79,14 +79,14 @@ class DispatchCache:
             kwargs: More of them.
         """
         try:
-            found = self._known.get(_key(policy, args, kwargs))
+            entry = self._known.get(_key(policy, args, kwargs))
         except TypeError:  # something that is no part of a kind
             return None
-        if found is None or found.device.gone:
+        if entry is None or entry.device.gone:
             return None
         # Whether a scope names another device is for the long way to say.
         is_outside = innermost.get() is OUTSIDE
-        return found if is_outside or current.memory_device is found.device else None
+        return entry if is_outside or current.memory_device is entry.device else None
 
     def remember(
         self,
@@ -108,8 +108,8 @@ class DispatchCache:
             plan: How this call is computed.
         """
         places = tuple(place for place, value in enumerate(args) if type(value) is type(args[0]))
-        found = [args[place] for place in places]
-        if len(found) == len(images) and all(map(operator.is_, found, images)):
+        tensors = [args[place] for place in places]
+        if len(tensors) == len(images) and all(map(operator.is_, tensors, images)):
             self._keep(policy, args, kwargs, CachedCall(device, plan, places))
 
     def remember_refusal(
@@ -136,7 +136,7 @@ class DispatchCache:
         policy: KernelPolicy,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        found: CachedCall | CachedRefusal,
+        entry: CachedCall | CachedRefusal,
     ) -> None:
         try:
             key = _key(policy, args, kwargs)
@@ -145,22 +145,22 @@ class DispatchCache:
             return
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[key] = found
+        self._known[key] = entry
 
 
 def _key(policy: KernelPolicy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-    found: list[Any] = [policy.label, policy.accepted, settings()]
+    key: list[Any] = [policy.label, policy.accepted, settings()]
     tensor = type(args[0])
     for value in args:
         if type(value) is tensor:
-            found += (value.shape, value.dtype, value.device)
+            key += (value.shape, value.dtype, value.device)
         elif value is None or type(value) is int:
-            found.append(value)
+            key.append(value)
         else:
-            found.append(cache_key(value))
+            key.append(cache_key(value))
     for name, value in kwargs.items():
-        found += (name, cache_key(value))
-    return tuple(found)
+        key += (name, cache_key(value))
+    return tuple(key)
 
 
 # By OpenCV's name of the function.

@@ -48,9 +48,9 @@ class Explainer:
         self._operation = operation
         self._reasons = Reasons()
         parameters = signature(operation.planner).parameters.values()
-        found = {each.name: each.annotation for each in parameters if each.annotation in _NUMBERS}
-        found |= {each.name: "bool" for each in parameters if type(each.default) is bool}
-        self._numbers: Mapping[str, str] = found
+        kinds = {each.name: each.annotation for each in parameters if each.annotation in _NUMBERS}
+        kinds |= {each.name: "bool" for each in parameters if type(each.default) is bool}
+        self._numbers: Mapping[str, str] = kinds
         self._defaults = {each.name: each.default for each in parameters}
 
     def why_no_plan(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -93,7 +93,7 @@ class Explainer:
         if len(args) > len(operation.parameters):
             many = len(operation.parameters)
             return f"there are {len(args)} arguments, and {many} parameters"
-        found = self._reasons.causes(
+        causes = self._reasons.causes(
             environment(),
             call,
             lambda: find_causes(
@@ -102,8 +102,8 @@ class Explainer:
                 self._known_arguments(missing),
             ),
         )
-        if found:
-            return "no kernel for " + self._written(found, call)
+        if causes:
+            return "no kernel for " + self._written(causes, call)
         every = [name for name, value in self._named(call).items() if self._is_told(name, value)]
         return f"no kernel for any call with this OpenCV {cv2.__version__}: " + self._written(
             every, call
@@ -128,10 +128,10 @@ class Explainer:
             return find_causes(self._named(call), is_refused, known)
 
         def write() -> str:
-            found = self._reasons.causes((environment(), *about), call, search)
-            if not found:
+            causes = self._reasons.causes((environment(), *about), call, search)
+            if not causes:
                 return f"it is only {promise}, whatever the arguments"
-            return f"it is only {promise} for {self._written(found, call)}"
+            return f"it is only {promise} for {self._written(causes, call)}"
 
         return self._reasons.text(about, call, write)
 

@@ -57,10 +57,10 @@ def _operation(name: str, compute: Callable[..., Callable[[Tensor], Tensor] | No
     def planner(*args: Any, **kwargs: Any) -> Plan | None:
         bound = parameters.bind(*args, **kwargs)
         bound.apply_defaults()
-        found = compute(**bound.arguments)
-        if found is None or bound.arguments["src"].dtype != "uint8":
+        kornia_call = compute(**bound.arguments)
+        if kornia_call is None or bound.arguments["src"].dtype != "uint8":
             return None
-        return Plan(functools.partial(_on_bytes, found), "close")
+        return Plan(functools.partial(_on_bytes, kornia_call), "close")
 
     wrapped = functools.wraps(known.planner)(planner)
     examples = functools.partial(_examples, name)
@@ -69,8 +69,8 @@ def _operation(name: str, compute: Callable[..., Callable[[Tensor], Tensor] | No
 
 def _on_bytes(compute: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
     planes = images.permute(0, 3, 1, 2).float() / 255
-    found = compute(planes).mul(255).round_().clamp_(0, 255)
-    return found.to(torch.uint8).permute(0, 2, 3, 1)
+    result = compute(planes).mul(255).round_().clamp_(0, 255)
+    return result.to(torch.uint8).permute(0, 2, 3, 1)
 
 
 def _examples(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -102,10 +102,10 @@ def _resize(
 
 def _matrix(M: Any, flags: int) -> Any:
     """Return the matrix to the result, of shape (1, 3, 3)."""
-    found = np.vstack([np.asarray(M, np.float64), [(0, 0, 1)]])[:3]
+    matrix = np.vstack([np.asarray(M, np.float64), [(0, 0, 1)]])[:3]
     if flags & cv2.WARP_INVERSE_MAP:
-        found = np.linalg.inv(found)
-    return torch.from_numpy(found.astype(np.float32))[None]
+        matrix = np.linalg.inv(matrix)
+    return torch.from_numpy(matrix.astype(np.float32))[None]
 
 
 def _warp(
@@ -119,8 +119,8 @@ def _warp(
 
     def run(x: Tensor) -> Tensor:
         own = matrix.to(x.device).expand(len(x), 3, 3)
-        found: Tensor = kornia.geometry.warp_perspective(x, own, (height, width), mode, padding)
-        return found
+        result: Tensor = kornia.geometry.warp_perspective(x, own, (height, width), mode, padding)
+        return result
 
     return run
 

@@ -76,16 +76,18 @@ def _supports(_device: object, /, *args: Any, **kwargs: Any) -> bool:
 
 def _why_not(_device: object, /, *args: Any, **kwargs: Any) -> str:
     named = {f"argument {place}": value for place, value in enumerate(args, 1)} | kwargs
-    found = {name: kind for name, value in named.items() if (kind := _foreign(value))}
-    return ", ".join(f"{name} is a {kind}, which cv2 does not take" for name, kind in found.items())
+    foreign = {name: kind for name, value in named.items() if (kind := _foreign(value))}
+    return ", ".join(
+        f"{name} is a {kind}, which cv2 does not take" for name, kind in foreign.items()
+    )
 
 
 def _register() -> dict[str, Kernel]:
-    found = {}
+    kernels = {}
     for name, row in sorted(catalog.ROWS.items()):
         run = _without_device(_originals[name])
         for label in ("", "native"):
-            found[name] = Kernel(
+            kernels[name] = Kernel(
                 f"cv2.{name}",
                 run,
                 device_type="CPU",
@@ -95,8 +97,8 @@ def _register() -> dict[str, Kernel]:
                 supports=None if label else _supports,
                 why_not=_why_not,
             )
-            default_kernels().register(found[name])
-    return found
+            default_kernels().register(kernels[name])
+    return kernels
 
 
 _kernels = _register()

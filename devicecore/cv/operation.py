@@ -97,10 +97,10 @@ class Operation:
 
         Where there are several results, that is a tuple with an argument, or None, for each.
         """
-        found = [self._argument(place, args, kwargs) for place in self._outputs]
-        if len(found) == 1:
-            return found[0]
-        return None if all(each is None for each in found) else tuple(found)
+        destinations = [self._argument(place, args, kwargs) for place in self._outputs]
+        if len(destinations) == 1:
+            return destinations[0]
+        return None if all(each is None for each in destinations) else tuple(destinations)
 
     def _argument(self, place: int | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if place is None:
@@ -109,14 +109,14 @@ class Operation:
 
     def images_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the images among the arguments, also those in a list of images."""
-        found: list[Any] = []
+        images: list[Any] = []
         for index, name in self._places:
             value = args[index] if index < len(args) else kwargs.get(name)
             if getattr(value, "ndim", 0):
-                found.append(value)
+                images.append(value)
             elif isinstance(value, (list, tuple)):
-                found.extend(each for each in value if getattr(each, "ndim", 0))
-        return found
+                images.extend(each for each in value if getattr(each, "ndim", 0))
+        return images
 
     def replace_images(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], replace: Callable[[Any], Any]
@@ -199,13 +199,13 @@ class Operation:
             return None
         if call.key is None:
             return self.make_plan(call.positional, call.named)
-        found = self._plans.get(call.key, _UNKNOWN)
-        if found is _UNKNOWN:
-            found = self.make_plan(call.positional, call.named)
+        plan = self._plans.get(call.key, _UNKNOWN)
+        if plan is _UNKNOWN:
+            plan = self.make_plan(call.positional, call.named)
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            self._plans[call.key] = found
-        return found  # type: ignore[return-value]
+            self._plans[call.key] = plan
+        return plan  # type: ignore[return-value]
 
     def _place(self, args: list[Any], kwargs: dict[str, Any], images: Sequence[Any]) -> None:
         """Put what matters of the place for the result where the caller gave one."""

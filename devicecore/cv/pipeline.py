@@ -46,11 +46,11 @@ class PipelineStep:
         Raises:
             TypeError: It gives something that is no image.
         """
-        found = function(self.name)(images, *self.args, **self.keywords)
-        if isinstance(found, tuple):
+        outputs = function(self.name)(images, *self.args, **self.keywords)
+        if isinstance(outputs, tuple):
             msg = f"{self.name} gives a tuple, so it is no step between images"
             raise TypeError(msg)
-        return found
+        return outputs
 
     def arguments(self) -> dict[str, Any] | None:
         """Return all arguments by their names, those that were not given too."""
@@ -159,12 +159,12 @@ class Pipeline:
 
     def _input(self, images: Any) -> torch.Tensor:
         several = batches.is_batch("", images)
-        found = list(images) if several else [images]
-        sizes = sorted({tuple(each.shape[:2]) for each in found})
+        images_in = list(images) if several else [images]
+        sizes = sorted({tuple(each.shape[:2]) for each in images_in})
         if len(sizes) > 1:
             msg = f"the input of a network has one size, not {sizes}; add a resize"
             raise ValueError(msg)
-        return normalize_images(found, **self._named)
+        return normalize_images(images_in, **self._named)
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(step.name for step in self.steps)})"
@@ -193,7 +193,7 @@ def _fused(steps: Sequence[PipelineStep]) -> dict[str, Any] | None:
             pass
         case _:
             return None
-    found: dict[str, Any] = {}
+    preprocess_arguments: dict[str, Any] = {}
     for step in steps:
         arguments = step.arguments()
         if arguments is None or arguments["dst"] is not None:
@@ -203,14 +203,14 @@ def _fused(steps: Sequence[PipelineStep]) -> dict[str, Any] | None:
                 "resize",
                 {"dsize": (int(), int()) as size, "interpolation": cv2.INTER_LINEAR},
             ) if not (arguments["fx"] or arguments["fy"]):
-                found["size"] = size
+                preprocess_arguments["size"] = size
             case "cvtColor", {"code": cv2.COLOR_BGR2RGB, "dstCn": 0}:
-                found["color"] = cv2.COLOR_BGR2RGB
+                preprocess_arguments["color"] = cv2.COLOR_BGR2RGB
             case (
                 "GaussianBlur",
                 {"ksize": (int(), int()), "sigmaX": 0, "sigmaY": 0, "hint": 0},
             ) if arguments["borderType"] == cv2.BORDER_DEFAULT:
-                found["blur"] = arguments["ksize"]
+                preprocess_arguments["blur"] = arguments["ksize"]
             case _:
                 return None
-    return found
+    return preprocess_arguments

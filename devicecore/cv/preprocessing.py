@@ -182,12 +182,12 @@ def _tested(there: torch.device) -> str:
         for blur in (None, (5, 3)):
             recipe = PreprocessRecipe((32, 24), mode, 114, True, blur, values, "NCHW")
             try:
-                found = fused.run([picture], recipe, there)[0].cpu()
+                actual = fused.run([picture], recipe, there)[0].cpu()
             except Exception as error:  # noqa: BLE001 - whatever it is, they do not work
                 return f"its self-test failed: {type(error).__name__}: {error}"
             with device_scope("cpu"), using("native"):
                 expected = preprocess_in_steps(picture, recipe, torch.device("cpu"))
-            if not torch.equal(found, expected):
+            if not torch.equal(actual, expected):
                 return f"its self-test found other values than OpenCV's: {mode}, blur {blur}"
     return ""
 
@@ -224,14 +224,14 @@ def normalize_images(
     kind = getattr(torch, _one_of("dtype", dtype, get_args(Dtype)))
     values = normalized_bytes(_key(mean), _divisor(_key(std)), channels, kind)
     layout = _one_of("layout", layout, get_args(Layout))
-    found = [each.view(*each.shape[:2], channels) for each in images]
-    return torch.stack([_looked_up(each, values, layout) for each in found])
+    views = [each.view(*each.shape[:2], channels) for each in images]
+    return torch.stack([_looked_up(each, values, layout) for each in views])
 
 
 def _looked_up(image: torch.Tensor, values: Table, layout: Layout) -> torch.Tensor:
     table = values.on(image)
-    found = table[torch.arange(len(table), device=image.device), image.long()]
-    return found.permute(2, 0, 1).contiguous() if layout == "NCHW" else found
+    pixels = table[torch.arange(len(table), device=image.device), image.long()]
+    return pixels.permute(2, 0, 1).contiguous() if layout == "NCHW" else pixels
 
 
 def _channels(images: Sequence[Any]) -> int:
@@ -259,9 +259,9 @@ def _key(values: Any) -> float | tuple[float, ...]:
 @lru_cache(maxsize=256)
 def _numbers(values: Any) -> float | tuple[float, ...]:
     """Return one number or several; checking them takes as long as a launch."""
-    found = values if isinstance(values, tuple) else (values,)
-    numbers = [float(each) for each in found if isinstance(each, (int, float, np.number))]
-    if len(numbers) != len(found) or not np.isfinite(numbers).all():
+    given = values if isinstance(values, tuple) else (values,)
+    numbers = [float(each) for each in given if isinstance(each, (int, float, np.number))]
+    if len(numbers) != len(given) or not np.isfinite(numbers).all():
         msg = f"mean and std are numbers, one or one for each channel, not {values!r}"
         raise ValueError(msg)
     return tuple(numbers) if isinstance(values, tuple) else numbers[0]

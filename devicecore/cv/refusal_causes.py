@@ -39,12 +39,12 @@ def find_causes(
         examples: Arguments of calls that there are kernels for.
     """
     known = list(examples)
-    found = tuple(
+    names = tuple(
         name
         for name in arguments
         if any(not is_refused(each) for each in _changed(arguments, name, known))
     )
-    return found or _together(arguments, is_refused, known)
+    return names or _together(arguments, is_refused, known)
 
 
 def _changed(
@@ -90,9 +90,9 @@ def _together(
     for other in _whole_calls(arguments, examples):
         if is_refused(other):
             continue
-        found = _needed(arguments, other, is_refused)
-        if not fewest or len(found) < len(fewest):
-            fewest = found
+        needed = _needed(arguments, other, is_refused)
+        if not fewest or len(needed) < len(fewest):
+            fewest = needed
         if len(fewest) <= 2:
             break
     return fewest

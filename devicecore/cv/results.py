@@ -28,10 +28,10 @@ def to_host(result: Any, finish: Callable[[Any], Any] | None = None) -> Any:
         finish: What makes OpenCV's kind of result of it.
     """
     if isinstance(result, (tuple, list)):
-        found: Any = rebuild_sequence(result, map(to_host, result))
+        converted: Any = rebuild_sequence(result, map(to_host, result))
     else:
-        found = _array(result) if result.ndim else result.item()
-    return found if finish is None else finish(found)
+        converted = _array(result) if result.ndim else result.item()
+    return converted if finish is None else finish(converted)
 
 
 def first_result(result: Any) -> Any:
@@ -46,23 +46,23 @@ def batch_results(result: Any, finish: Callable[[Any], Any] | None = None) -> An
     """Return the results of a batch: one array, or a list where OpenCV returns something else."""
     if isinstance(result, (tuple, list)):
         parts = (_in_opencvs_shape(batch_results(each)) for each in result)
-        found: Any = [rebuild_sequence(result, each) for each in zip(*parts, strict=True)]
+        converted: Any = [rebuild_sequence(result, each) for each in zip(*parts, strict=True)]
     else:
-        found = _array(result)
-    return found if finish is None else [finish(each) for each in found]
+        converted = _array(result)
+    return converted if finish is None else [finish(each) for each in converted]
 
 
-def _in_opencvs_shape(found: Any) -> Any:
+def _in_opencvs_shape(array: Any) -> Any:
     """Return results of images without the axis of a single channel."""
-    has_one = isinstance(found, np.ndarray) and found.ndim == 4 and found.shape[3] == 1
-    return found[..., 0] if has_one else found
+    has_one = isinstance(array, np.ndarray) and array.ndim == 4 and array.shape[3] == 1
+    return array[..., 0] if has_one else array
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """Return a new array with memory of its own, as OpenCV's are."""
-    found = np.empty(tensor.shape, str(tensor.dtype).removeprefix("torch."))
-    sys.modules["torch"].from_numpy(found).copy_(tensor)
-    return found
+    array = np.empty(tensor.shape, str(tensor.dtype).removeprefix("torch."))
+    sys.modules["torch"].from_numpy(array).copy_(tensor)
+    return array
 
 
 def _are_several(value: Any) -> bool:
@@ -103,17 +103,18 @@ def _as_matrix(shape: Sequence[int]) -> tuple[int, ...]:
     return (*shape, *[1] * (3 - len(shape)))
 
 
-def write_each_into(destination: Any, found: Sequence[Any]) -> list[Any]:
+def write_each_into(destination: Any, outputs: Sequence[Any]) -> list[Any]:
     """Return the results of a batch in the places that were given for all of them.
 
     Args:
         destination: A batch in one array, or several where an image has several results.
-        found: What was computed of each image.
+        outputs: What was computed of each image.
     """
     if destination is None:
-        return list(found)
+        return list(outputs)
     return [
-        write_into(_part(destination, index, len(found)), one) for index, one in enumerate(found)
+        write_into(_part(destination, index, len(outputs)), one)
+        for index, one in enumerate(outputs)
     ]
 
 

@@ -49,15 +49,15 @@ class SelfTests:
             test: Called once for each device and environment; returns what is wrong.
         """
         key = (op, device.name, device.attributes.incarnation, environment())
-        found = self._found.get(key)
-        if found is None:
+        failure = self._found.get(key)
+        if failure is None:
             with first_use(), self._lock:  # held during the test, so that it runs once
-                found = self._found.get(key)
-                if found is None:
-                    found = self._found[key] = test()
-                    if found:
-                        default_ledger().record(op, device.name, host_cpu().name, found)
-        return found
+                failure = self._found.get(key)
+                if failure is None:
+                    failure = self._found[key] = test()
+                    if failure:
+                        default_ledger().record(op, device.name, host_cpu().name, failure)
+        return failure
 
     def after_fork(self) -> None:
         """Take a lock of its own in a forked child."""
@@ -130,38 +130,38 @@ def _fault(
         result = operation.run(device, *moved, **named)
     except Exception as error:  # noqa: BLE001 - whatever it is, the kernel does not work
         return f"its self-test failed: {type(error).__name__}: {error}"
-    found = to_host(result, plan.finish)
+    actual = to_host(result, plan.finish)
     # After the kernel, which would else be given what OpenCV has written into an argument.
     try:
         expected = original(operation.name)(*args, **kwargs)
     except cv2.error:  # some layouts of samples are none that OpenCV takes
         return ""
-    if keeps_promise(plan.promise, found, expected):
+    if keeps_promise(plan.promise, actual, expected):
         return ""
     arguments = ", ".join([*map(_written, args), *map(str, kwargs.items())])
     return f"its self-test found other values than promised ({plan.promise}): {arguments}"
 
 
-def keeps_promise(promise: Exactness, found: Any, expected: Any) -> bool:
-    """Return whether *found* is as near to *expected* as was promised."""
+def keeps_promise(promise: Exactness, actual: Any, expected: Any) -> bool:
+    """Return whether *actual* is as near to *expected* as was promised."""
     if isinstance(expected, (tuple, list)):
         return (
-            isinstance(found, (tuple, list))
-            and len(found) == len(expected)
-            and all(keeps_promise(promise, *pair) for pair in zip(found, expected, strict=True))
+            isinstance(actual, (tuple, list))
+            and len(actual) == len(expected)
+            and all(keeps_promise(promise, *pair) for pair in zip(actual, expected, strict=True))
         )
-    found, expected = np.asarray(found), np.asarray(expected)
-    if found.shape != expected.shape or found.dtype != expected.dtype:
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return False
     if promise == "exact":
-        return bool(np.array_equal(found, expected, equal_nan=found.dtype.kind == "f"))
+        return bool(np.array_equal(actual, expected, equal_nan=actual.dtype.kind == "f"))
     if promise == "close":
         return True
-    is_finite = np.isfinite(found) & np.isfinite(expected)
-    strange = found[~is_finite], expected[~is_finite]
-    found, expected = found[is_finite], expected[is_finite]
-    off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
-    limit = 1 if promise == "lsb1" and found.dtype.kind in "iu" else _limit(expected)
+    is_finite = np.isfinite(actual) & np.isfinite(expected)
+    strange = actual[~is_finite], expected[~is_finite]
+    actual, expected = actual[is_finite], expected[is_finite]
+    off = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+    limit = 1 if promise == "lsb1" and actual.dtype.kind in "iu" else _limit(expected)
     return bool(np.array_equal(*strange, equal_nan=True) and (off <= limit).all())
 
 

@@ -29,7 +29,7 @@ class Table:
 
     def there(self, device: torch.device) -> torch.Tensor:
         """Return them on *device*."""
-        found = self._there.get(device)
-        if found is None:
-            found = self._there[device] = torch.as_tensor(self.host, device=device)
-        return found
+        tensor = self._there.get(device)
+        if tensor is None:
+            tensor = self._there[device] = torch.as_tensor(self.host, device=device)
+        return tensor

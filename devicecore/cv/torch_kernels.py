@@ -22,14 +22,14 @@ def kernel_for(name: str, label: str, device_type: str | None, *, needs_label: b
     """
 
     def operation() -> Operation:
-        found = catalog.find(name, label)
-        assert found is not None  # it is in the catalogue
-        return found
+        own = catalog.find(name, label)
+        assert own is not None  # it is in the catalogue
+        return own
 
     def run(device: Any, /, *args: Any, **kwargs: Any) -> Any:
-        found = operation()
-        place = found.destination(args, kwargs)
-        return results.write_into(place, found.run(device, *args, **kwargs))
+        own = operation()
+        place = own.destination(args, kwargs)
+        return results.write_into(place, own.run(device, *args, **kwargs))
 
     def supports(device: Any, /, *args: Any, **kwargs: Any) -> bool:
         return operation().supports(device, *args, **kwargs)

@@ -40,15 +40,15 @@ def quotient_and_rest(x: torch.Tensor, y: torch.Tensor | int) -> tuple[torch.Ten
 
     Not every device divides integers; float32 is near enough for quotients below 2**22.
     """
-    found = (x.float() / y).floor().to(torch.int32)
-    rest = x - found * y
+    result = (x.float() / y).floor().to(torch.int32)
+    rest = x - result * y
     off = (rest >= y).to(torch.int32) - (rest < 0).to(torch.int32)
-    return found + off, rest - off * y
+    return result + off, rest - off * y
 
 
 def nearest_quotient(x: torch.Tensor, y: torch.Tensor | int) -> torch.Tensor:
     """Return the same rounded half to even."""
-    found, rest = quotient_and_rest(x, y)
+    result, rest = quotient_and_rest(x, y)
     twice = rest * 2
-    is_more = (twice > y) | ((twice == y) & (found % 2 == 1))
-    return found + is_more.to(torch.int32)
+    is_more = (twice > y) | ((twice == y) & (result % 2 == 1))
+    return result + is_more.to(torch.int32)

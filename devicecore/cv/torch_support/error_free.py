@@ -73,9 +73,9 @@ def multiplied_and_added(a: Tensor, b: Tensor | float, c: Tensor | float) -> Ten
     product, lost = two_product(a * scale, b)
     low, least = two_sum(lost, c * scale)
     high, middle = two_sum(product, low)
-    found = (high + _rounded_to_odd(least, middle)) / scale
+    result = (high + _rounded_to_odd(least, middle)) / scale
     # Of infinite numbers, and of such that are too large to be split, nothing is recovered.
-    return torch.where(found.isfinite(), found, plain + c)
+    return torch.where(result.isfinite(), result, plain + c)
 
 
 def _rounded_to_odd(a: Tensor, b: Tensor) -> Tensor:
@@ -95,5 +95,5 @@ def rounded_root(x: Tensor) -> Tensor:
     about = scaled.sqrt()
     square, lost = two_square(about)
     off = ((scaled - square) - lost) / torch.where(about > 0, about * 2, 1.0)
-    found = torch.where(off.isfinite(), about + off, about)
-    return torch.where(is_small, found * 2.0**-30, found)
+    result = torch.where(off.isfinite(), about + off, about)
+    return torch.where(is_small, result * 2.0**-30, result)

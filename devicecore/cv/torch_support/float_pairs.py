@@ -92,17 +92,17 @@ class FloatPair:
 
     def summed(self) -> FloatPair:
         """Return sums over the axes between the first and the last one, by halves."""
-        found = self.each(lambda x: x.flatten(1, -2))
-        while (count := found.shape[1]) > 1:
+        result = self.each(lambda x: x.flatten(1, -2))
+        while (count := result.shape[1]) > 1:
             half = count // 2
-            both = found.narrow(1, 0, half) + found.narrow(1, half, half)
+            both = result.narrow(1, 0, half) + result.narrow(1, half, half)
             if count % 2:
-                rest = found.narrow(1, count - 1, 1)
+                rest = result.narrow(1, count - 1, 1)
                 both = FloatPair(
                     torch.cat((both.high, rest.high), 1), torch.cat((both.low, rest.low), 1)
                 )
-            found = both
-        return found.each(lambda x: x[:, 0])
+            result = both
+        return result.each(lambda x: x[:, 0])
 
     def float(self) -> Tensor:
         """Return the numbers as float32."""

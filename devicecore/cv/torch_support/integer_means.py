@@ -37,10 +37,10 @@ def integer_means(count: int, least: int, most: int) -> Callable[[Tensor], Tenso
         ties = Table((np.rint(sums * (1.0 / count)) - whole).astype(np.int32))
 
     def means(sums: Tensor) -> Tensor:
-        found, rest = quotient_and_rest(sums.to(torch.int32) - least * count, count)
+        result, rest = quotient_and_rest(sums.to(torch.int32) - least * count, count)
         up = (rest > count - rest).to(torch.int32)
         if ties is not None:
-            up = torch.where(rest == count - rest, lookup_rows(ties.on(sums), found), up)
-        return found + (up + least)
+            up = torch.where(rest == count - rest, lookup_rows(ties.on(sums), result), up)
+        return result + (up + least)
 
     return means

@@ -52,8 +52,8 @@ def apply_mask(plan: Plan | None, mask: Any, image: Any, dst: Any) -> Plan | Non
     compute = plan.run
 
     def run(*images: Tensor) -> Tensor:
-        found = compute(*images[:-1])
-        kept = torch.where(images[-1] != 0, unsigned_as_signed(found), 0)
-        return kept.view(found.dtype)
+        result = compute(*images[:-1])
+        kept = torch.where(images[-1] != 0, unsigned_as_signed(result), 0)
+        return kept.view(result.dtype)
 
     return evolve(plan, run=run)

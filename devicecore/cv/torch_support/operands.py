@@ -56,14 +56,14 @@ def channel_numbers(value: Any, image: Image, *, number_is_for_all: bool) -> lis
         return None
     if type(value) in {int, float}:
         one = float(value)
-        found = [one] * image.channels if number_is_for_all else [one, 0, 0, 0][: image.channels]
+        result = [one] * image.channels if number_is_for_all else [one, 0, 0, 0][: image.channels]
     elif type(value) is tuple and len(value) in {image.channels, _SCALAR_LENGTH}:
         if not all(type(each) in {int, float} for each in value):
             return None
-        found = [float(each) for each in value[: image.channels]]
+        result = [float(each) for each in value[: image.channels]]
     else:
         return None
-    return found if all(math.isfinite(each) and abs(each) <= _LARGEST for each in found) else None
+    return result if all(math.isfinite(each) and abs(each) <= _LARGEST for each in result) else None
 
 
 def with_numbers(

@@ -44,15 +44,15 @@ def pad_images(
     """
     plain = unsigned_as_signed(images)
     if border_type == cv2.BORDER_CONSTANT:
-        found = _surrounded(plain, (top, bottom, left, right), _values(images, value))
+        result = _surrounded(plain, (top, bottom, left, right), _values(images, value))
     else:
         _, height, width, _ = plain.shape
-        found = plain
+        result = plain
         if top or bottom:
-            found = found.index_select(1, _table(height, top, bottom, border_type).on(plain))
+            result = result.index_select(1, _table(height, top, bottom, border_type).on(plain))
         if left or right:
-            found = found.index_select(2, _table(width, left, right, border_type).on(plain))
-    return found.view(images.dtype)
+            result = result.index_select(2, _table(width, left, right, border_type).on(plain))
+    return result.view(images.dtype)
 
 
 @lru_cache(1024)
@@ -74,11 +74,11 @@ def _surrounded(
     top, bottom, left, right = margins
     count, height, width, channels = images.shape
     shape = (count, height + top + bottom, width + left + right, channels)
-    found = images.new_empty(shape)
+    result = images.new_empty(shape)
     if len(set(values)) == 1:
-        found.fill_(values[0])
+        result.fill_(values[0])
     else:
         for channel, value in enumerate(values):
-            found[..., channel] = value
-    found[:, top : top + height, left : left + width] = images
-    return found
+            result[..., channel] = value
+    result[:, top : top + height, left : left + width] = images
+    return result

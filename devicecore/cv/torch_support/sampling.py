@@ -95,11 +95,11 @@ class Sampler:
             return self._row(images, x.round(), y.round(), (0,))[0]
         left, top = x.floor(), y.floor()
         mixed = self._cubic if self.is_cubic else self._linear
-        found = saturate(mixed(images, left, top, x - left, y - top), images.dtype)
-        if self.border == cv2.BORDER_CONSTANT and found.is_floating_point() and not self.is_cubic:
+        result = saturate(mixed(images, left, top, x - left, y - top), images.dtype)
+        if self.border == cv2.BORDER_CONSTANT and result.is_floating_point() and not self.is_cubic:
             inside = (left >= -1) & (left < width) & (top >= -1) & (top < height)
-            return found.masked_fill_(self._has_no_number(*places, inside)[..., None], math.nan)
-        return found
+            return result.masked_fill_(self._has_no_number(*places, inside)[..., None], math.nan)
+        return result
 
     def _has_no_number(self, x: Tensor, y: Tensor, inside: Tensor) -> Tensor:
         """Return where OpenCV mixes with shares of infinite places, which are no numbers.
@@ -131,8 +131,8 @@ class Sampler:
             first, second = self._row(images, left, row, (0, 1))
             both = first * (PARTS - x)[..., None] + second * x[..., None]
             total = total + both * share[..., None]
-        found: Tensor = (total + PARTS * PARTS // 2) // (PARTS * PARTS)
-        return found.to(images.dtype)
+        result: Tensor = (total + PARTS * PARTS // 2) // (PARTS * PARTS)
+        return result.to(images.dtype)
 
     def _linear(self, images: Tensor, left: Tensor, top: Tensor, x: Tensor, y: Tensor) -> Tensor:
         x, y, add = x[..., None], y[..., None], self._multiply_add(images.dtype)
@@ -190,22 +190,22 @@ class Sampler:
         count, height, width, channels = images.shape
         pixels = unsigned_as_signed(images).reshape(count, height * width, channels)
         start = self._inside(row, 0, height) * width
-        found = []
+        result = []
         for step in steps:
             index = (start + self._inside(column, step, width)).flatten(1)
             if len(index) == 1:
                 taken = pixels.index_select(1, index[0])
             else:
                 taken = pixels.gather(1, index.long()[..., None].expand(-1, -1, channels))
-            found.append(taken.view(images.dtype).view(count, *column.shape[1:], channels))
-        return found
+            result.append(taken.view(images.dtype).view(count, *column.shape[1:], channels))
+        return result
 
     def _inside(self, place: Tensor, step: int, length: int) -> Tensor:
         """Return the pixels of an axis, which has the constant border in it, at whole places."""
         if self.border == cv2.BORDER_CONSTANT:
             return (place + (step + 1)).clamp(0, length - 1).to(torch.int32)
-        found: Tensor = border_pixels(place.to(torch.int32) + step, length, self.border)
-        return found
+        result: Tensor = border_pixels(place.to(torch.int32) + step, length, self.border)
+        return result
 
 
 def _countable(places: Tensor) -> Tensor:
@@ -235,7 +235,7 @@ def sampler(src: Image, flags: int, border: int, value: Any) -> Sampler | None:
     if not 0 < max(src.size) <= LARGEST or not src.pixels:
         return None
     values = constant(value, src.channels, src.dtype)
-    found = Sampler(_FLAGS[flags], border, values, here.has_fma, src.has_float64)
-    if found.is_cubic and src.dtype == "float32" and border == cv2.BORDER_CONSTANT and any(values):
+    result = Sampler(_FLAGS[flags], border, values, here.has_fma, src.has_float64)
+    if result.is_cubic and src.dtype == "float32" and border == cv2.BORDER_CONSTANT and any(values):
         return None  # the border's last bit depends on the pixels that OpenCV computes at once
-    return found
+    return result

@@ -45,8 +45,8 @@ def writable(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, 
     """Return memory for whole groups of bytes, and the images of that shape at its beginning."""
     pixels, channels = math.prod(shape[:3]), shape[3]
     if pixels % GROUP == 0:
-        found = torch.empty(shape, dtype=torch.uint8, device=device)
-        return found, found
+        result = torch.empty(shape, dtype=torch.uint8, device=device)
+        return result, result
     memory = torch.empty(groups(pixels) * GROUP * channels, dtype=torch.uint8, device=device)
     return memory, memory[: pixels * channels].view(shape)
 

@@ -54,21 +54,21 @@ def plan_launch(
         whole = (first.shape[0], *shape)
         sources = [align_images(each.expand(first.shape), alignment) for each in images]
         if in_groups:
-            memory, found = writable(whole, first.device)
+            memory, result = writable(whole, first.device)
             sources = [readable(each) for each in sources]
         else:
-            memory = found = torch.empty(whole, dtype=dtype, device=first.device)
+            memory = result = torch.empty(whole, dtype=dtype, device=first.device)
         launches(first.shape[0], first.device)(*sources, memory)
-        return found
+        return result
 
     def quick(*images: torch.Tensor) -> torch.Tensor | None:
         for image in images:
             if image.data_ptr() % alignment or not image.is_contiguous():
                 return None
         device = images[0].device
-        found = torch.empty_strided(single, strides, dtype=dtype, device=device)
-        launches(1, device)(*images, found)
-        return found
+        result = torch.empty_strided(single, strides, dtype=dtype, device=device)
+        launches(1, device)(*images, result)
+        return result
 
     fills_groups = src.pixels % GROUP == 0 and height * width % GROUP == 0
     return Plan(run, promise, quick=quick if fills_groups or not in_groups else None)

@@ -39,9 +39,9 @@ _AUTOMATIC = cv2.THRESH_OTSU | cv2.THRESH_TRIANGLE
 
 
 def _of_torch(name: str) -> Operation:
-    found = catalog.find(name, "torch")
-    assert found is not None
-    return found
+    operation = catalog.find(name, "torch")
+    assert operation is not None
+    return operation
 
 
 def _bytes_only(
@@ -106,9 +106,9 @@ def _beside(number: torch.Tensor, plan: Plan) -> Plan:
         return kept.on(images).repeat(images.shape[0]), plan.run(images)
 
     def quick(image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-        found = plan.quick(image) if plan.quick else None
+        result = plan.quick(image) if plan.quick else None
         # The caller may write into it.
-        return None if found is None else (kept.on(image).clone(), found)
+        return None if result is None else (kept.on(image).clone(), result)
 
     return Plan(run, quick=quick)
 

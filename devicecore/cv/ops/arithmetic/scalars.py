@@ -83,8 +83,8 @@ def _by_table(src: Image, values: list[float], target: torch.dtype, compute: Com
     def table() -> NDArray[Any]:
         every = np.arange(int(limits.min), int(limits.max) + 1, dtype=np.float64)[:, None]
         with np.errstate(all="ignore"):
-            found = _finished(compute(every, np.array(numbers_)), target)
-        return unsigned_as_signed(torch.from_numpy(found.ravel())).numpy()
+            result = _finished(compute(every, np.array(numbers_)), target)
+        return unsigned_as_signed(torch.from_numpy(result.ravel())).numpy()
 
     kept = Table(table()) if limits.max - limits.min < _LARGEST_KEPT else None
 
@@ -105,5 +105,5 @@ def _finished(x: NDArray[Any], target: torch.dtype) -> NDArray[Any]:
         return x.astype(kind)
     whole, limits = np.rint(x), np.iinfo(kind)
     fits = (whole >= _OVERFLOW) & (whole < -_OVERFLOW)
-    found: NDArray[Any] = np.where(fits, whole, _OVERFLOW).clip(limits.min, limits.max)
-    return found.astype(kind)
+    result: NDArray[Any] = np.where(fits, whole, _OVERFLOW).clip(limits.min, limits.max)
+    return result.astype(kind)

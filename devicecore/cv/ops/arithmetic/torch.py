@@ -235,9 +235,9 @@ def _whole_quotients(target: torch.dtype) -> Plan:
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         x, y = a.to(torch.int32), b.to(torch.int32)
-        found = nearest_quotient(x.abs(), y.abs().clamp_(min=1))
-        found = torch.where((x < 0) == (y < 0), found, -found)
-        return saturate(torch.where(y == 0, 0, found), target)
+        result = nearest_quotient(x.abs(), y.abs().clamp_(min=1))
+        result = torch.where((x < 0) == (y < 0), result, -result)
+        return saturate(torch.where(y == 0, 0, result), target)
 
     return Plan(run)
 
@@ -261,5 +261,5 @@ def _whole_products(target: torch.dtype) -> Plan:
 
 def _quotient(a: Tensor, b: Tensor, scale: float, target: torch.dtype) -> Tensor:
     """Return ``a * scale / b``; what is divided by 0 is 0 in integers."""
-    found = a * scale / b
-    return found if target.is_floating_point else torch.where(b == 0, 0.0, found)
+    result = a * scale / b
+    return result if target.is_floating_point else torch.where(b == 0, 0.0, result)

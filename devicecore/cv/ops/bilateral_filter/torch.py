@@ -86,11 +86,11 @@ def bilateralFilter(
 
 def _shares(radius: int, falloff: float) -> list[tuple[tuple[int, int], float]]:
     """Return the places of the neighbours in the window, and the weight of each."""
-    found = []
+    result = []
     for down in range(-radius, radius + 1):
         for across in range(-radius, radius + 1):
             square = down * down + across * across
             if square <= radius * radius:
                 share = float(np.float32(math.exp(square * falloff)))
-                found.append(((down + radius, across + radius), share))
-    return found
+                result.append(((down + radius, across + radius), share))
+    return result

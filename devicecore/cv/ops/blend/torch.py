@@ -145,5 +145,5 @@ def _floats(*values: Any) -> list[float] | None:
     """Return numbers as float32 has them, or None where OpenCV has to judge."""
     if not all(isinstance(each, (int, float)) for each in values):
         return None
-    found = [float(np.float32(each)) for each in values]
-    return found if all(map(math.isfinite, found)) else None
+    result = [float(np.float32(each)) for each in values]
+    return result if all(map(math.isfinite, result)) else None

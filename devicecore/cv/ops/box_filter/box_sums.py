@@ -150,10 +150,10 @@ def _scaled(src: Image, target: torch.dtype, count: int) -> Finishing | None:
         return _scaled_without_float64(src, target, count, tail)
 
     def finish(sums: Tensor) -> Tensor:
-        found = sums.to(torch.float32) * inverted
+        result = sums.to(torch.float32) * inverted
         if tail is not None:
-            found = torch.where(tail.on(sums), sums.to(torch.float64) * share, found.double())
-        return saturate(found, target)
+            result = torch.where(tail.on(sums), sums.to(torch.float64) * share, result.double())
+        return saturate(result, target)
 
     return finish, "exact"
 
@@ -167,14 +167,14 @@ def _scaled_without_float64(
         return None
 
     def finish(sums: Tensor) -> Tensor:
-        found = saturate(sums.to(torch.float32) * inverted, target)
+        result = saturate(sums.to(torch.float32) * inverted, target)
         if target.is_floating_point:
-            rest = (of_integers(sums) * constant(1.0 / count, found)).float()
+            rest = (of_integers(sums) * constant(1.0 / count, result)).float()
         else:
             rest = saturate(means(sums), target)
-        return torch.where(tail.on(sums), unsigned_as_signed(rest), unsigned_as_signed(found)).view(
-            target
-        )
+        return torch.where(
+            tail.on(sums), unsigned_as_signed(rest), unsigned_as_signed(result)
+        ).view(target)
 
     # Sums of more bits may be float64 numbers in the middle of two float32.
     is_short = int(max(-limits.min, limits.max)) * count < _EXACT

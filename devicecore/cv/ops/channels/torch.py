@@ -122,9 +122,9 @@ def insertChannel(src: Image, dst: Image, coi: int) -> Plan | None:
         return None
 
     def run(plane: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
-        found = _copied(images)
-        unsigned_as_signed(found)[..., place] = unsigned_as_signed(plane)[..., 0]
-        return found
+        result = _copied(images)
+        unsigned_as_signed(result)[..., place] = unsigned_as_signed(plane)[..., 0]
+        return result
 
     return Plan(run)
 

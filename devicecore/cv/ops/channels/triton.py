@@ -58,7 +58,7 @@ def _split(m: Image, mv: Any = None) -> Plan | None:
         planes = [writable(shape, images.device) for _ in range(m.channels)]
         targets = [memory for memory, _ in planes]
         launch(targets[0].numel() // 4)(readable(images), *_four(targets))
-        return tuple(found for _, found in planes)
+        return tuple(result for _, result in planes)
 
     return Plan(run)
 
@@ -73,10 +73,10 @@ def _merge(mv: Sequence[Image], dst: Any = None) -> Plan | None:
 
     def run(*planes: torch.Tensor) -> torch.Tensor:
         shape = (*planes[0].shape[:3], len(planes))
-        memory, found = writable(shape, planes[0].device)
+        memory, result = writable(shape, planes[0].device)
         sources = _four([readable(each.expand(planes[0].shape)) for each in planes])
-        launch(groups(found.numel() // len(planes)))(*sources, memory)
-        return found
+        launch(groups(result.numel() // len(planes)))(*sources, memory)
+        return result
 
     return Plan(run)
 

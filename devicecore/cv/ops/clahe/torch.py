@@ -91,13 +91,13 @@ def CLAHE_apply(
 
     def run(images: Tensor) -> Tensor:
         values = images[..., 0].to(torch.int32).bitwise_right_shift(shift)
-        found = _counted(values, tiles, bins)
+        result = _counted(values, tiles, bins)
         if least is not None:
-            found = _clipped(found, least)
-        tables = (found.cumsum(1).float() * share).round_().clamp_(max=most)
-        found = _between(values, tables.view(len(images), -1), tiles, bins, (columns, rows))
-        found = found.round_().clamp_(max=most).to(torch.int32) * (1 << shift)
-        return (found & most).to(images.dtype)[..., None]
+            result = _clipped(result, least)
+        tables = (result.cumsum(1).float() * share).round_().clamp_(max=most)
+        result = _between(values, tables.view(len(images), -1), tiles, bins, (columns, rows))
+        result = result.round_().clamp_(max=most).to(torch.int32) * (1 << shift)
+        return (result & most).to(images.dtype)[..., None]
 
     return Plan(run)
 
@@ -129,15 +129,15 @@ def _counted(values: Tensor, tiles: _Tiles, bins: int) -> Tensor:
     return counts(parts.permute(0, 1, 3, 2, 4).reshape(-1, tiles.pixels), bins)
 
 
-def _clipped(found: Tensor, limit: int) -> Tensor:
+def _clipped(result: Tensor, limit: int) -> Tensor:
     """Return histograms with what is above a limit spread over all their bins."""
-    bins = found.shape[1]
-    above = (found - limit).clamp_(min=0).sum(1, keepdim=True)
+    bins = result.shape[1]
+    above = (result - limit).clamp_(min=0).sum(1, keepdim=True)
     rest = above % bins
     step = (bins // rest.clamp(min=1)).clamp_(min=1)
-    place = torch.arange(bins, device=found.device)
+    place = torch.arange(bins, device=result.device)
     has_more = (place % step == 0) & (place // step < rest)
-    return found.clamp(max=limit) + above // bins + has_more
+    return result.clamp(max=limit) + above // bins + has_more
 
 
 def _between(
@@ -146,11 +146,11 @@ def _between(
     """Return what the tables of the four tiles around each pixel make of it."""
     columns, rows = (each.on(values) for each in axes)
     weight, fall = columns[2], rows[2][:, None]
-    found = []
+    result = []
     for row in rows[:2].long():
         sides = []
         for column in columns[:2].long():
             place = (row[:, None] * tiles.across + column) * bins + values
             sides.append(tables.gather(1, place.flatten(1)).view(values.shape))
-        found.append(sides[0] * (1 - weight) + sides[1] * weight)
-    return found[0] * (1 - fall) + found[1] * fall
+        result.append(sides[0] * (1 - weight) + sides[1] * weight)
+    return result[0] * (1 - fall) + result[1] * fall

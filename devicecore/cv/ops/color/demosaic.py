@@ -41,7 +41,7 @@ def to_colours(src: Image, asked: int, *, pattern: str, channels: int) -> Plan |
     def run(images: Tensor) -> Tensor:
         x = images[..., 0].to(torch.int32)
         count, height, width = x.shape
-        found = x.new_full((count, height - 2, width - 2, channels), opaque)
+        result = x.new_full((count, height - 2, width - 2, channels), opaque)
         for part, (rows, columns), is_green, first in _parts(x, pattern):
             middle, beside, above, corners = part
             if is_green:
@@ -49,8 +49,8 @@ def to_colours(src: Image, asked: int, *, pattern: str, channels: int) -> Plan |
             else:
                 colours = _quarter(corners), _quarter(beside + above), middle
             for channel, colour in zip((first, 1, 2 - first), colours, strict=True):
-                found[:, rows::2, columns::2, channel] = colour
-        return _bordered(found.to(images.dtype))
+                result[:, rows::2, columns::2, channel] = colour
+        return _bordered(result.to(images.dtype))
 
     return Plan(run)
 
@@ -68,7 +68,7 @@ def to_gray(src: Image, *, pattern: str) -> Plan | None:
     def run(images: Tensor) -> Tensor:
         x = images[..., 0].to(torch.int64)
         count, height, width = x.shape
-        found = x.new_empty((count, height - 2, width - 2, 1))
+        result = x.new_empty((count, height - 2, width - 2, 1))
         for part, (rows, columns), is_green, first in _parts(x, pattern):
             middle, beside, above, corners = part
             one, other = (_BLUE, _RED) if first == 0 else (_RED, _BLUE)
@@ -77,10 +77,10 @@ def to_gray(src: Image, *, pattern: str) -> Plan | None:
             else:
                 total = corners * one + (beside + above) * _GREEN + middle * (4 * other)
                 bits = _BITS + 2
-            found[:, rows::2, columns::2, 0] = (total + (1 << (bits - 1))).bitwise_right_shift_(
+            result[:, rows::2, columns::2, 0] = (total + (1 << (bits - 1))).bitwise_right_shift_(
                 bits
             )
-        return _bordered(found.to(images.dtype))
+        return _bordered(result.to(images.dtype))
 
     return Plan(run)
 
@@ -117,8 +117,8 @@ def _parts(
             yield (one, two, three, four), (row, column), is_green, first
 
 
-def _bordered(found: Tensor) -> Tensor:
-    return pad_images(found, 1, 1, 1, 1, cv2.BORDER_REPLICATE)
+def _bordered(result: Tensor) -> Tensor:
+    return pad_images(result, 1, 1, 1, 1, cv2.BORDER_REPLICATE)
 
 
 def _half(x: Tensor) -> Tensor:

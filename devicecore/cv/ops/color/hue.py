@@ -131,7 +131,7 @@ def to_hls(src: Image, blue: int, *, is_full: bool) -> Plan | None:
         later = later[:, :, with_vectors:]
         hue[:, :, with_vectors:] = torch.where(later < 0, later + 360, later)
         is_gray = spread <= _EPSILON
-        found = torch.stack(
+        result = torch.stack(
             (
                 (hue * circle).masked_fill_(is_gray, 0),
                 lightness * 255,
@@ -139,7 +139,7 @@ def to_hls(src: Image, blue: int, *, is_full: bool) -> Plan | None:
             ),
             -1,
         )
-        return as_bytes(found.round_())
+        return as_bytes(result.round_())
 
     return Plan(run, _promise())
 
@@ -159,8 +159,8 @@ def from_hls(src: Image, blue: int, asked: int, *, is_full: bool) -> Plan | None
         away = torch.where(lightness <= 0.5, share, saturation - share)
         high, low = lightness + away, lightness - away
         way = away * (part + part)
-        found = _picked((high, low, high - way, low + way), sector, blue) * 255
-        return _opaque(as_bytes(found.round_()), channels)
+        result = _picked((high, low, high - way, low + way), sector, blue) * 255
+        return _opaque(as_bytes(result.round_()), channels)
 
     # Of a whole byte of hues, IPP and fused vectors round some colours to the other side.
     return Plan(run, "lsb1" if is_full else _promise())
@@ -184,7 +184,7 @@ def _picked(values: tuple[Tensor, ...], sector: Tensor, blue: int) -> Tensor:
     return torch.stack(values, -1).gather(-1, lookup_rows(places, sector))
 
 
-def _opaque(found: Tensor, channels: int) -> Tensor:
+def _opaque(result: Tensor, channels: int) -> Tensor:
     if channels == 3:
-        return found
-    return torch.nn.functional.pad(found, (0, 1), value=255)
+        return result
+    return torch.nn.functional.pad(result, (0, 1), value=255)

@@ -39,15 +39,15 @@ def from_space(src: Image, blue: int, asked: int, space: str) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         x, y, z = to_xyz(images)
-        found = []
+        result = []
         for shares in weights:
             light = x * shares[0] + y * shares[1] + z * shares[2] + (1 << (_BITS - 1))
-            found.append(
+            result.append(
                 lookup_rows(
                     values.on(images), light.bitwise_right_shift_(_BITS).clamp_(0, _BRIGHTEST)
                 )
             )
-        return pixels(tuple(found), blue, channels)
+        return pixels(tuple(result), blue, channels)
 
     return Plan(run)
 

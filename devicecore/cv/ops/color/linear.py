@@ -92,12 +92,12 @@ def from_luma(src: Image, blue: int, asked: int, space: str) -> Plan | None:
     def run(images: Tensor) -> Tensor:
         luma = images[..., 0].to(torch.int32)
         red, blues = (images[..., place].to(torch.int32) - half for place in places)
-        found = (
+        result = (
             luma + _rounded(blues * to_blue, 14),
             luma + _rounded(red * to_green + blues * too_to_green, 14),
             luma + _rounded(red * to_red, 14),
         )
-        return pixels(tuple(saturate(plane, kind) for plane in found), blue, channels)
+        return pixels(tuple(saturate(plane, kind) for plane in result), blue, channels)
 
     return Plan(run)
 
@@ -124,8 +124,8 @@ def from_xyz(src: Image, blue: int, asked: int) -> Plan | None:
 
     def run(images: Tensor) -> Tensor:
         planes = colours(images, 0)
-        found = (saturate(_sum(planes, shares, 12), kind) for shares in FROM_XYZ)
-        return pixels(tuple(found), blue, channels)
+        result = (saturate(_sum(planes, shares, 12), kind) for shares in FROM_XYZ)
+        return pixels(tuple(result), blue, channels)
 
     return Plan(run)
 

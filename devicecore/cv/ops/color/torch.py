@@ -97,8 +97,8 @@ def _shuffled(src: Image, asked: int, *, default: int, turns: bool) -> Plan | No
         if channels == 4 > images.shape[-1]:
             return pixels(tuple(images[..., place] for place in range(3)), blue, 4)
         plain = unsigned_as_signed(images)
-        found = [plain[..., place] for place in (blue, 1, 2 - blue, 3)[:channels]]
-        return torch.stack(found, -1).view(images.dtype)
+        result = [plain[..., place] for place in (blue, 1, 2 - blue, 3)[:channels]]
+        return torch.stack(result, -1).view(images.dtype)
 
     return Plan(run)
 

@@ -47,13 +47,13 @@ def from_planes(src: Image, blue: int, asked: int, default: int, layout: str) ->
         u, v = _chroma(images[:, height:, :, 0].to(torch.int32) - _GRAY, layout)
         half = 1 << (_BITS - 1)
         shares = (u * _U_TO_BLUE, u * _U_TO_GREEN + v * _V_TO_GREEN, v * _V_TO_RED)
-        found = (
+        result = (
             as_bytes(
                 (cells + (share + half)[:, :, None, :, None]).bitwise_right_shift_(_BITS)
             ).view(luma.shape)
             for share in shares
         )
-        return pixels(tuple(found), blue, channels)
+        return pixels(tuple(result), blue, channels)
 
     return Plan(run)
 

@@ -53,8 +53,8 @@ _FIXED_BITS = 8
 
 def target_of(src: Image, depth: int) -> torch.dtype | None:
     """Return the type of a result, or None where OpenCV has to judge."""
-    found = _TARGETS.get(src.dtype, {}).get(depth) if src.pixels else None
-    return None if found is None or src.lacks(found) else found
+    result = _TARGETS.get(src.dtype, {}).get(depth) if src.pixels else None
+    return None if result is None or src.lacks(result) else result
 
 
 def correlation(
@@ -78,9 +78,9 @@ def correlation(
     types = src.dtype, target
     if kernel.size >= (_LARGE_IN_VECTORS if types in _IN_VECTORS else _LARGE):
         return None
-    found = whole_correlation(src, target, kernel, area, delta, border_type)
-    if found is not None or environment().version != (5, 0) or not environment().is_x86:
-        return found
+    result = whole_correlation(src, target, kernel, area, delta, border_type)
+    if result is not None or environment().version != (5, 0) or not environment().is_x86:
+        return result
     weights = kernel.astype(np.float32)
     if not weights.any():
         return None
@@ -119,15 +119,15 @@ def _in_floats(
     def run(images: Tensor) -> Tensor:
         x = area.around(images, border_type).to(torch.float32)
         if is_fused and is_short:
-            found = _in_doubles(_parts(x.double(), taps, src.height, src.width), added)
+            result = _in_doubles(_parts(x.double(), taps, src.height, src.width), added)
         else:
-            found = _added_up(_parts(x, taps, src.height, src.width), added, add)
+            result = _added_up(_parts(x, taps, src.height, src.width), added, add)
         if tail is not None:
             last = len(tail.host)
             end = x[:, :, src.width - last :]
             plain = _added_up(_parts(end, taps, src.height, last), added, multiply_then_add)
-            found[:, :, -last:] = torch.where(tail.on(x), plain, found[:, :, -last:])
-        return saturate(found, target)
+            result[:, :, -last:] = torch.where(tail.on(x), plain, result[:, :, -last:])
+        return saturate(result, target)
 
     return Plan(run)
 
@@ -196,11 +196,11 @@ def _exact(
         total = summed(area.around(images, border_type).to(torch.int32)) + added
         if bits == 0:
             return saturate(total, target)
-        found = saturate(total.to(torch.float32) * 2.0**-bits, target)
+        result = saturate(total.to(torch.float32) * 2.0**-bits, target)
         if table is None:
-            return found
+            return result
         up = saturate((total + (1 << (bits - 1))).bitwise_right_shift_(bits), target)
-        return torch.where(table.on(total), up, found)
+        return torch.where(table.on(total), up, result)
 
     return Plan(run)
 
@@ -228,8 +228,8 @@ def _added_up(parts: Iterator[tuple[Tensor, float]], added: float, add: Multiply
     total: Any = added
     for part, weight in parts:
         total = add(part, weight, total)
-    found: Tensor = total
-    return found
+    result: Tensor = total
+    return result
 
 
 def _in_doubles(parts: Iterator[tuple[Tensor, float]], added: float) -> Tensor:
@@ -237,8 +237,8 @@ def _in_doubles(parts: Iterator[tuple[Tensor, float]], added: float) -> Tensor:
     total: Any = added
     for part, weight in parts:
         total = (part * weight + total).float().double()
-    found: Tensor = total.float()
-    return found
+    result: Tensor = total.float()
+    return result
 
 
 def _is_smooth(kernel: np.ndarray[Any, Any]) -> bool:

@@ -61,11 +61,11 @@ def rounded_separable(
         rows = _along_rows(x, across, add)
         if in_vectors is not None:
             rows = torch.where(in_vectors.on(x), _along_rows(x, across, multiply_then_add), rows)
-        found = _along_columns(rows, down, added, add, add)
+        result = _along_columns(rows, down, added, add, add)
         if in_groups is not None:
             end = _along_columns(rows, down, added, add, multiply_then_add)
-            found = torch.where(in_groups.on(x), end, found)
-        return round_to_integers(found, torch.uint8)
+            result = torch.where(in_groups.on(x), end, result)
+        return round_to_integers(result, torch.uint8)
 
     return Plan(run)
 

@@ -33,7 +33,7 @@ def _pairs(
         GROUP: How many words are in it.
     """
     even, odd = split(words)
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         for start in tl.static_range(2):
             total = pair(even, odd, start, BEFORE + word) * given[0].to(tl.uint32)
@@ -41,8 +41,8 @@ def _pairs(
                 left = pair(even, odd, start - far * CHANNELS, BEFORE + word)
                 right = pair(even, odd, start + far * CHANNELS, BEFORE + word)
                 total += (left + right) * given[far].to(tl.uint32)
-            found = found + (total,)  # noqa: RUF005 - Triton knows no unpacking
-    return found
+            result = result + (total,)  # noqa: RUF005 - Triton knows no unpacking
+    return result
 
 
 @triton.jit
@@ -68,11 +68,11 @@ def _in_order(
     _STEP: tl.constexpr,
 ):
     """Return the sums of a row, two in a word."""
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         low, high = window[0][2 * word], window[0][2 * word + 1]
-        found = found + ((low & 0xFFFF) | (high << 16), (low >> 16) | (high & 0xFFFF0000))  # noqa: RUF005 - Triton knows no unpacking
-    return found
+        result = result + ((low & 0xFFFF) | (high << 16), (low >> 16) | (high & 0xFFFF0000))  # noqa: RUF005 - Triton knows no unpacking
+    return result
 
 
 @triton.jit
@@ -87,13 +87,13 @@ def _floats(
 ):
     """Return the sums of a row as bits of floats, in the order of the bytes."""
     both = _pairs(words, given, SETTINGS[0], CHANNELS, BEFORE, GROUP)
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         for byte in tl.static_range(4):
             whole = (both[2 * word + byte % 2] >> (byte // 2 * 16)) & 0xFFFF
             value = (whole | _FLOATS).to(tl.float32, bitcast=True) - _LEAST
-            found = found + (value.to(tl.uint32, bitcast=True),)  # noqa: RUF005 - the same
-    return found
+            result = result + (value.to(tl.uint32, bitcast=True),)  # noqa: RUF005 - the same
+    return result
 
 
 @triton.jit
@@ -108,7 +108,7 @@ def _rounded(
     """Return words of the sums of rows: multiples of 2**-16 below 256, which float32 has."""
     half: tl.constexpr = SETTINGS[0] // 2 + 1
     middle: tl.constexpr = SETTINGS[1] // 2
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         joint = tl.full(window[0][0].shape, 0, tl.uint32)
         for byte in tl.static_range(4):
@@ -118,16 +118,16 @@ def _rounded(
                 own = row[4 * word + byte].to(tl.float32, bitcast=True)
                 total = tl.fma(own, given[half + max(line - middle, middle - line)], total)
             joint |= total.to(tl.int32).to(tl.uint32) << (8 * byte)
-        found = found + (joint,)  # noqa: RUF005 - Triton knows no unpacking
-    return found
+        result = result + (joint,)  # noqa: RUF005 - Triton knows no unpacking
+    return result
 
 
 @triton.jit
 def _loaded(weights, COUNT: tl.constexpr):
-    found = ()
+    result = ()
     for place in tl.static_range(COUNT):
-        found = found + (tl.load(weights + place),)  # noqa: RUF005 - Triton knows no unpacking
-    return found
+        result = result + (tl.load(weights + place),)  # noqa: RUF005 - Triton knows no unpacking
+    return result
 
 
 @triton.jit(do_not_specialize=["height", "length", "words", "groups", "ends", "others"])

@@ -74,11 +74,13 @@ def gaussian_weights(
         given: The sigmas along rows and along columns; 0 for the same, or for what the size says.
         borderType: What is outside of the image.
     """
-    found = _sizes_and_sigmas(src, ksize, given, borderType)
-    if found is None:
+    sizes_and_sigmas = _sizes_and_sigmas(src, ksize, given, borderType)
+    if sizes_and_sigmas is None:
         return None
     bits = 8 if src.dtype == "uint8" else 16
-    across, down = (fixed_weights(size, sigma, bits) for size, sigma in zip(*found, strict=True))
+    across, down = (
+        fixed_weights(size, sigma, bits) for size, sigma in zip(*sizes_and_sigmas, strict=True)
+    )
     return across, down
 
 
@@ -103,10 +105,10 @@ def _gaussian_of_floats(
     src: Image, ksize: Any, given: tuple[float, float], border_type: int
 ) -> Plan | None:
     here = environment()
-    found = _sizes_and_sigmas(src, ksize, given, border_type)
-    if found is None or here.version != (5, 0) or not here.is_x86:
+    sizes_and_sigmas = _sizes_and_sigmas(src, ksize, given, border_type)
+    if sizes_and_sigmas is None or here.version != (5, 0) or not here.is_x86:
         return None
-    across, down = float_weights(*found)
+    across, down = float_weights(*sizes_and_sigmas)
     if len(across) == len(down) == 1:
         return Plan(torch.clone)
     add = multiply_add(src, is_fused=here.has_fma)

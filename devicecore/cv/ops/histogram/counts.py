@@ -14,7 +14,7 @@ def counts(images: torch.Tensor, bins: int, weights: torch.Tensor | None = None)
         weights: How often each pixel counts, as int64; of a shape that can be that of *images*.
     """
     flat = images.reshape(len(images), -1).long()
-    found = torch.zeros((len(images), bins), dtype=torch.int64, device=images.device)
+    result = torch.zeros((len(images), bins), dtype=torch.int64, device=images.device)
     if weights is None:
-        return found.scatter_add_(1, flat, torch.ones_like(flat))
-    return found.scatter_add_(1, flat, weights.expand(images.shape).reshape(flat.shape))
+        return result.scatter_add_(1, flat, torch.ones_like(flat))
+    return result.scatter_add_(1, flat, weights.expand(images.shape).reshape(flat.shape))

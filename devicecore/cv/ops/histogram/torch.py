@@ -82,8 +82,8 @@ def calcHist(
 
     def run(*given: Tensor) -> Tensor:
         weights = (given[-1][..., 0] != 0).long() if has_mask else None
-        found = counts(index(torch.cat(given[: len(given) - has_mask], 3)), bins + 1, weights)
-        return found[:, :bins].reshape(-1, *shape).float()
+        result = counts(index(torch.cat(given[: len(given) - has_mask], 3)), bins + 1, weights)
+        return result[:, :bins].reshape(-1, *shape).float()
 
     return Plan(run)
 
@@ -102,17 +102,17 @@ def _index(places: Sequence[int], tables: Sequence[Table], bins: int) -> Callabl
         return lambda pictures: pictures[..., places[0]]
 
     def run(pictures: Tensor) -> Tensor:
-        found = torch.zeros((), dtype=torch.int64, device=pictures.device)
+        result = torch.zeros((), dtype=torch.int64, device=pictures.device)
         for place, table in zip(places, tables, strict=True):
-            found = found + lookup_rows(table.on(pictures), pictures[..., place].int())
-        return found.clamp_(max=bins)
+            result = result + lookup_rows(table.on(pictures), pictures[..., place].int())
+        return result.clamp_(max=bins)
 
     return run
 
 
 def _tables(sizes: Sequence[int], limits: Sequence[Any]) -> list[Table]:
     """Return for each axis where the bin of each byte starts; outside, it is behind all bins."""
-    found, values = [], np.arange(256)
+    result, values = [], np.arange(256)
     for axis, size in enumerate(sizes):
         low, high = map(float, limits[2 * axis : 2 * axis + 2])
         if not low < high:
@@ -121,8 +121,8 @@ def _tables(sizes: Sequence[int], limits: Sequence[Any]) -> list[Table]:
         index = np.floor(values * share - share * low).astype(np.int64).clip(0, size - 1)
         inside = (values >= low) & (values < high)
         step = math.prod(sizes[axis + 1 :])
-        found.append(Table(np.where(inside, index * step, math.prod(sizes))))
-    return found
+        result.append(Table(np.where(inside, index * step, math.prod(sizes))))
+    return result
 
 
 @operation("src", examples=_planes)

@@ -62,8 +62,8 @@ def integral(
     def run(images: Tensor) -> Tensor:
         count, height, width, channels = images.shape
         shape = (count, height + 1, width + 1, channels)
-        found = torch.zeros(shape, dtype=work, device=images.device)
-        found[:, 1:, 1:] = images.cumsum(1, dtype=work).cumsum(2, dtype=work)
-        return found.to(target)
+        result = torch.zeros(shape, dtype=work, device=images.device)
+        result[:, 1:, 1:] = images.cumsum(1, dtype=work).cumsum(2, dtype=work)
+        return result.to(target)
 
     return Plan(run)

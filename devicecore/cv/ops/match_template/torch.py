@@ -109,24 +109,24 @@ def _correlated(images: Tensor, parts: Tensor) -> Tensor:
     return valid
 
 
-def _compared(found: Tensor, images: Tensor, parts: Tensor, method: int) -> Tensor:
+def _compared(result: Tensor, images: Tensor, parts: Tensor, method: int) -> Tensor:
     """Return differences, or shares of what the sums might be."""
     _, high, wide, _ = parts.shape
     squares = _windows(images.square(), high, wide).sum(3)
     own = parts.square().sum((1, 2, 3))[:, None, None]
     if method in _DIFFERENCES:
-        found = (squares - 2 * found + own).clamp_(min=0)
+        result = (squares - 2 * result + own).clamp_(min=0)
     if method not in _NORMED:
-        return found
+        return result
     spread = squares
     if method in _COEFFICIENTS:
         means = _windows(images, high, wide).square().sum(3) / (high * wide)
         spread = (squares - means).clamp_(min=0)
     most = spread.sqrt() * own.sqrt()
     most = torch.where(spread <= (squares * _SHARE).clamp_(max=_LEAST), 0.0, most)
-    is_share, is_near = found.abs() < most, found.abs() < most * _BIT
+    is_share, is_near = result.abs() < most, result.abs() < most * _BIT
     otherwise = 1.0 if method in _DIFFERENCES else 0.0
-    shares = torch.where(is_share, found / most, torch.where(is_near, found.sign(), otherwise))
+    shares = torch.where(is_share, result / most, torch.where(is_near, result.sign(), otherwise))
     if method == cv2.TM_CCOEFF_NORMED:  # a part of one colour is everywhere
         shares = torch.where(own / (high * wide) < _NEAR, 1.0, shares)
     return shares
@@ -135,8 +135,8 @@ def _compared(found: Tensor, images: Tensor, parts: Tensor, method: int) -> Tens
 def _windows(x: Tensor, high: int, wide: int) -> Tensor:
     """Return the sums of all windows of a size."""
     if x.dtype is torch.float32:  # differences of large sums would be nothing but rounding
-        found: Tensor = sliding_sum(sliding_sum(x, 1, high), 2, wide)
-        return found
+        result: Tensor = sliding_sum(sliding_sum(x, 1, high), 2, wide)
+        return result
     sums = torch.nn.functional.pad(x.cumsum(1).cumsum(2), (0, 0, 1, 0, 1, 0))
     rows = sums[:, high:] - sums[:, :-high]
     return rows[:, :, wide:] - rows[:, :, :-wide]

@@ -103,10 +103,10 @@ def _median_of_rows(rows, IS_FIRST: tl.constexpr, NATIVE: tl.constexpr):
     lower = _ordered(shared[2] + shared[3], _FIVES, NATIVE)
     central = _ordered(upper + lower, _TENS, NATIVE)[_CENTRAL:_BEYOND]
     # The sixth of six and five values in order: the least that may be above five others.
-    found = central[5]
+    result = central[5]
     for place in tl.static_range(5):
-        found = lesser(found, greater(central[place], own[4 - place], NATIVE), NATIVE)
-    return found
+        result = lesser(result, greater(central[place], own[4 - place], NATIVE), NATIVE)
+    return result
 
 
 @triton.jit
@@ -122,7 +122,7 @@ def _along(
     """Return the values of rows of squares in order, for both pairs of each word."""
     side: tl.constexpr = SETTINGS[0] // 2
     even, odd = split(words)
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         for start in tl.static_range(2):
             row = ()
@@ -130,10 +130,10 @@ def _along(
                 own = pair(even, odd, start + place * CHANNELS, BEFORE + word)
                 row = row + (own,)  # noqa: RUF005 - Triton knows no unpacking
             if side == 1:
-                found = found + _sorted(row[0], row[1], row[2], NATIVE)
+                result = result + _sorted(row[0], row[1], row[2], NATIVE)
             else:
-                found = found + _ordered(row, _FIVE, NATIVE)
-    return found
+                result = result + _ordered(row, _FIVE, NATIVE)
+    return result
 
 
 @triton.jit
@@ -147,7 +147,7 @@ def _below(
 ):
     """Return words of medians."""
     size: tl.constexpr = SETTINGS[0]
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         both = ()
         for start in tl.static_range(2 * word, 2 * word + 2):
@@ -160,8 +160,8 @@ def _below(
             else:
                 one = _median_of_rows(rows, STEP % 2 == 0, NATIVE)
             both = both + (one,)  # noqa: RUF005 - the same
-        found = found + (joined(both[0], both[1]),)  # noqa: RUF005 - the same
-    return found
+        result = result + (joined(both[0], both[1]),)  # noqa: RUF005 - the same
+    return result
 
 
 @triton.jit(do_not_specialize=["height", "length", "words", "groups", "ends", "others"])

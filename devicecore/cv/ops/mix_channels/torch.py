@@ -50,8 +50,8 @@ def mixChannels(src: Sequence[Image], dst: Sequence[Image], fromTo: Any) -> Plan
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         sources = [unsigned_as_signed(each) for each in tensors[: len(src)]]
-        found = [each.clone(memory_format=torch.contiguous_format) for each in tensors[len(src) :]]
-        targets = [unsigned_as_signed(each) for each in found]
+        result = [each.clone(memory_format=torch.contiguous_format) for each in tensors[len(src) :]]
+        targets = [unsigned_as_signed(each) for each in result]
         for source, to in steps:
             image, channel = written[to]
             if source < 0:  # a channel of zeros
@@ -59,7 +59,7 @@ def mixChannels(src: Sequence[Image], dst: Sequence[Image], fromTo: Any) -> Plan
             else:
                 one, place = read[source]
                 targets[image][..., channel] = sources[one][..., place]
-        return tuple(found)
+        return tuple(result)
 
     return Plan(run)
 

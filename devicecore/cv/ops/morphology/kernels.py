@@ -32,12 +32,12 @@ def _in_row(
     NATIVE: tl.constexpr,
 ):
     """Return the extremes in one row of those of its *WIDTH* pixels that are in *MASK*."""
-    found = ()
+    result = ()
     for place in tl.static_range(WIDTH):
         if (MASK >> place) & 1 == 1:
             own = pair(even, odd, (place - LEFT) * CHANNELS + START, BEFORE)
-            found = (own,) if len(found) == 0 else (_picked(found[0], own, GREATEST, NATIVE),)
-    return found[0]
+            result = (own,) if len(result) == 0 else (_picked(result[0], own, GREATEST, NATIVE),)
+    return result[0]
 
 
 @triton.jit
@@ -53,7 +53,7 @@ def _along(
     """Return extremes of both pairs of each word, for each of the different rows of the element."""
     lines: tl.constexpr = SETTINGS[0]
     even, odd = split(words)
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         for line in tl.static_range(len(lines)):
             for start in tl.static_range(2):
@@ -69,8 +69,8 @@ def _along(
                     SETTINGS[4],
                     NATIVE,
                 )
-                found = found + (one,)  # noqa: RUF005 - Triton knows no unpacking
-    return found
+                result = result + (one,)  # noqa: RUF005 - Triton knows no unpacking
+    return result
 
 
 @triton.jit
@@ -85,7 +85,7 @@ def _below(
     """Return words of the extremes of rows."""
     order: tl.constexpr = SETTINGS[1]
     count: tl.constexpr = 2 * len(SETTINGS[0])
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         low = window[0][word * count + 2 * order[0]]
         high = window[0][word * count + 2 * order[0] + 1]
@@ -93,8 +93,8 @@ def _below(
             other = window[line]
             low = _picked(low, other[word * count + 2 * order[line]], SETTINGS[4], NATIVE)
             high = _picked(high, other[word * count + 2 * order[line] + 1], SETTINGS[4], NATIVE)
-        found = found + (joined(low, high),)  # noqa: RUF005 - Triton knows no unpacking
-    return found
+        result = result + (joined(low, high),)  # noqa: RUF005 - Triton knows no unpacking
+    return result
 
 
 @triton.jit(do_not_specialize=["height", "length", "words", "groups", "ends", "others"])

@@ -169,12 +169,12 @@ def _element(
 
 
 def _runs(array: np.ndarray[Any, Any]) -> Mapping[int, Sequence[tuple[int, int]]]:
-    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    result: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for top, row in enumerate(array):
         edges = np.flatnonzero(np.diff(row != 0, prepend=False, append=False)).tolist()
         for start, stop in zip(edges[::2], edges[1::2], strict=True):
-            found[stop - start].append((top, start))
-    return found
+            result[stop - start].append((top, start))
+    return result
 
 
 def _extremes(element: _Element, src: Image, pick: Callable[[Tensor, Tensor], Tensor]) -> Run:
@@ -188,15 +188,15 @@ def _extremes(element: _Element, src: Image, pick: Callable[[Tensor, Tensor], Te
     area = element.area
 
     def run(images: Tensor) -> Tensor:
-        found = images
+        result = images
         for _ in range(element.repeats):
-            x = area.around(found, element.border_type, outside).to(work)
+            x = area.around(result, element.border_type, outside).to(work)
             if element.is_rectangle:
                 x = _along(_along(x, 2, area.width, pick), 1, area.height, pick)
             else:
-                x = _over(x, element, found.shape, pick)
-            found = x.to(own)
-        return found.clone() if found is images else found
+                x = _over(x, element, result.shape, pick)
+            result = x.to(own)
+        return result.clone() if result is images else result
 
     return run
 
@@ -220,14 +220,14 @@ def _over(
 ) -> Tensor:
     """Return extremes of the pixels that belong to an element."""
     _, height, width, _ = shape
-    found = None
+    result = None
     for length, places in element.runs.items():
         long = _along(x, 2, length, pick)
         for top, left in places:
             part = long[:, top : top + height, left : left + width]
-            found = part if found is None else pick(found, part)
-    assert found is not None  # an element without pixels is not planned
-    return found
+            result = part if result is None else pick(result, part)
+    assert result is not None  # an element without pixels is not planned
+    return result
 
 
 def _difference(a: Tensor, b: Tensor) -> Tensor:

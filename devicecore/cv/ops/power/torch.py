@@ -173,18 +173,18 @@ def _power_of_integers(src: Image, power: int) -> Plan:
         return ((x + half) & (_WORD - 1)) - half
 
     def run(images: Tensor) -> Tensor:
-        found = _multiplied(images.to(torch.int64), power, cut)
-        return found.clamp_(limits.min, limits.max).to(images.dtype)
+        result = _multiplied(images.to(torch.int64), power, cut)
+        return result.clamp_(limits.min, limits.max).to(images.dtype)
 
     return Plan(run)
 
 
 def _multiplied(x: Tensor, power: int, cut: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a power by squaring, in the order of OpenCV's products."""
-    found: Tensor | None = None
+    result: Tensor | None = None
     while power > 1:
         if power & 1:
-            found = x if found is None else cut(found * x)
+            result = x if result is None else cut(result * x)
         x = cut(x * x)
         power >>= 1
-    return cut(x) if found is None else cut(found * x)
+    return cut(x) if result is None else cut(result * x)

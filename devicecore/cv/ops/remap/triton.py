@@ -81,10 +81,10 @@ def _plan(
         columns = first.contiguous()
         rows = columns if second is None else second.expand(first.shape).contiguous()
         shape = (count, map1.height, width, src.channels)
-        found = torch.empty(shape, dtype=torch.uint8, device=images.device)
+        result = torch.empty(shape, dtype=torch.uint8, device=images.device)
         step = 0 if first.shape[0] == 1 else pixels
-        launch(count, step, images.device)(readable(images), columns, rows, found)
-        return found
+        launch(count, step, images.device)(readable(images), columns, rows, result)
+        return result
 
     return Plan(run)
 

@@ -52,8 +52,8 @@ class Axis:
 def nearest(axis: Axis) -> Index:
     """Return the pixels of INTER_NEAREST."""
     position = np.arange(axis.target) * axis.step
-    found: Index = np.minimum(np.floor(position), axis.source - 1).astype(np.int64)
-    return found
+    result: Index = np.minimum(np.floor(position), axis.source - 1).astype(np.int64)
+    return result
 
 
 def nearest_exact(axis: Axis) -> Index:

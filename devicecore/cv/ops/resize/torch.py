@@ -106,8 +106,8 @@ def _picked(table: Callable[[Axis], Any], src: Image, columns: Axis, rows: Axis)
 
     def run(images: Tensor) -> Tensor:
         plain = unsigned_as_signed(images)
-        found = plain.index_select(1, down.on(plain)).index_select(2, across.on(plain))
-        return found.view(images.dtype)
+        result = plain.index_select(1, down.on(plain)).index_select(2, across.on(plain))
+        return result.view(images.dtype)
 
     return Plan(run)
 

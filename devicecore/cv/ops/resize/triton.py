@@ -64,8 +64,8 @@ def _plan(
     columns, rows = axes
     if src.size == (columns.target, rows.target) or not fits(src, columns.target, rows.target):
         return None
-    found = kind(src, columns, rows)
-    return None if found is None else evolve(found, promise=known.promise)
+    result = kind(src, columns, rows)
+    return None if result is None else evolve(result, promise=known.promise)
 
 
 def _nearest(
@@ -116,9 +116,9 @@ def _between_taps(
 
 def _factors(columns: Axis, rows: Axis) -> tuple[int, int] | None:
     """Return how many pixels cells have along both axes, or None where that is not whole."""
-    found = round(columns.step), round(rows.step)
-    off = max(abs(columns.step - found[0]), abs(rows.step - found[1]))
-    return found if off < np.finfo(np.float64).eps else None
+    result = round(columns.step), round(rows.step)
+    off = max(abs(columns.step - result[0]), abs(rows.step - result[1]))
+    return result if off < np.finfo(np.float64).eps else None
 
 
 def _between_two(

@@ -187,13 +187,13 @@ def _share(wanted: Tensor) -> Tensor:
     return torch.where(count > 0, count.reciprocal(), 0.0)
 
 
-def _four(found: Tensor) -> Tensor:
-    return torch.nn.functional.pad(found, (0, _NUMBERS - found.shape[1]))
+def _four(result: Tensor) -> Tensor:
+    return torch.nn.functional.pad(result, (0, _NUMBERS - result.shape[1]))
 
 
-def _tuple(found: Any) -> tuple[float, ...]:
-    return tuple(map(float, found.tolist()))
+def _tuple(result: Any) -> tuple[float, ...]:
+    return tuple(map(float, result.tolist()))
 
 
-def _in_float64(found: Any) -> Any:
-    return tuple(each.astype(np.float64) for each in found)
+def _in_float64(result: Any) -> Any:
+    return tuple(each.astype(np.float64) for each in result)

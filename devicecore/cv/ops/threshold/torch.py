@@ -87,8 +87,8 @@ def threshold(
     answer = float(used if src.dtype in _INTEGERS else thresh)
 
     def run(images: Tensor) -> tuple[Tensor, Tensor]:
-        found = saturate(combine(images.to(work), used, most), target)
-        return torch.full((len(images),), answer, dtype=kind, device=images.device), found
+        result = saturate(combine(images.to(work), used, most), target)
+        return torch.full((len(images),), answer, dtype=kind, device=images.device), result
 
     # The level that is returned may have more bits than float32.
     is_whole = src.has_float64 or answer == float(np.float32(answer))

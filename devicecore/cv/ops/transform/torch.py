@@ -88,8 +88,8 @@ def perspectiveTransform(
         below = _row(places, divisor)
         is_zero = ~(below.abs() > _NEAR)  # also of what is not a number
         share = torch.where(is_zero, 1.0, below).reciprocal()
-        found = torch.stack([_row(places, each) * share for each in rows], -1)
-        return found.masked_fill(is_zero[..., None], 0).float()
+        result = torch.stack([_row(places, each) * share for each in rows], -1)
+        return result.masked_fill(is_zero[..., None], 0).float()
 
     return Plan(run)
 
@@ -158,13 +158,13 @@ def _in_fixed_point(matrix: np.ndarray[Any, Any]) -> Plan | None:
     ]
 
     def run(images: Tensor) -> Tensor:
-        places, found = images.to(torch.int32).unbind(-1), []
+        places, result = images.to(torch.int32).unbind(-1), []
         for row, more in rows:
             total = torch.full_like(places[0], more)
             for place, factor in zip(places, row, strict=True):
                 total.add_(place, alpha=factor)
-            found.append(total)
-        return torch.stack(found, -1).bitwise_right_shift_(_BITS).clamp_(0, 255).to(torch.uint8)
+            result.append(total)
+        return torch.stack(result, -1).bitwise_right_shift_(_BITS).clamp_(0, 255).to(torch.uint8)
 
     return Plan(run)
 
@@ -174,13 +174,13 @@ def _sums(matrix: np.ndarray[Any, Any], add: MultiplyAdd) -> Callable[[Tensor], 
     rows = [(each[:-1], each[-1]) for each in matrix.tolist()]
 
     def run(images: Tensor) -> Tensor:
-        places, found = images.unbind(-1), []
+        places, result = images.unbind(-1), []
         for row, added in rows:
             total = torch.full_like(places[0], added)
             for place, factor in zip(places, row, strict=True):
                 total = add(place, factor, total)
-            found.append(total)
-        return torch.stack(found, -1)
+            result.append(total)
+        return torch.stack(result, -1)
 
     return run
 
@@ -192,8 +192,8 @@ def _in_perspective(images: Tensor, rows: list[list[float]], divisor: list[float
     below = _pair_row(places, divisor, like)
     is_zero = ~(below.float().abs() > _NEAR)  # also of what is not a number
     below = FloatPair(torch.where(is_zero, 1.0, below.high), below.low)
-    found = [(_pair_row(places, each, like) / below).float() for each in rows]
-    return torch.stack(found, -1).masked_fill(is_zero[..., None], 0)
+    result = [(_pair_row(places, each, like) / below).float() for each in rows]
+    return torch.stack(result, -1).masked_fill(is_zero[..., None], 0)
 
 
 def _pair_row(places: tuple[FloatPair, ...], factors: list[float], like: Tensor) -> FloatPair:

@@ -44,9 +44,9 @@ def _quotient(above, minus, inverse):
     The first quotient is off by a few units in the last place, and two steps of Newton's with exact
     remainders end with the nearest number, as in the division that a GPU's compiler makes of it.
     """
-    found = above * inverse
-    found = tl.fma(tl.fma(found, minus, above), inverse, found)
-    return tl.fma(tl.fma(found, minus, above), inverse, found)
+    result = above * inverse
+    result = tl.fma(tl.fma(result, minus, above), inverse, result)
+    return tl.fma(tl.fma(result, minus, above), inverse, result)
 
 
 @triton.jit

@@ -121,14 +121,14 @@ def _places(
     down = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     at_once = width - width % AT_ONCE[read.is_fused]  # the rest is added up in another order
     add = read.multiply_add
-    found = []
+    result = []
     for a, b, c in matrix.tolist():
         blocks = add(across[:at_once], a, down * b + c)
         rest = add(across[at_once:], a, down * b) + c
-        found.append(torch.cat([blocks, rest], 1)[None])
-    if len(found) == 2:
-        return found[0], found[1]
-    return found[0] / found[2], found[1] / found[2]
+        result.append(torch.cat([blocks, rest], 1)[None])
+    if len(result) == 2:
+        return result[0], result[1]
+    return result[0] / result[2], result[1] / result[2]
 
 
 def _plain_places(

@@ -37,8 +37,8 @@ def to_polar(
     angles = [2 * math.pi / height * place for place in range(height)]
     sides = np.array([list(map(turn, angles)) for turn in (math.cos, math.sin)])
     offset = np.array(centre, np.float32).astype(np.float64)[:, None, None]
-    found: NDArray[np.float64] = radii.astype(np.float64) * sides[..., None] + offset
-    return found.astype(np.float32)
+    result: NDArray[np.float64] = radii.astype(np.float64) * sides[..., None] + offset
+    return result.astype(np.float32)
 
 
 def from_polar(
@@ -61,13 +61,13 @@ def from_polar(
     width, height = size
     x, y = np.array(centre, np.float32)
     across = (np.arange(width, dtype=np.float32) - x)[None]
-    found = np.empty((2, height, width), np.float32)
+    result = np.empty((2, height, width), np.float32)
     step = (math.log(radius) if is_log else radius) / polar[0]
     turn = 2 * math.pi / polar[1]
     for row, down in enumerate(np.arange(height, dtype=np.float32) - y):
         radii, angles = cv2.cartToPolar(across, np.full_like(across, down))
         if is_log:
             radii = original("log")(radii + np.float32(1))
-        found[0, row] = radii[0].astype(np.float64) / step
-        found[1, row] = (angles[0].astype(np.float64) / turn).astype(np.float32) + ANGLE_BORDER
-    return found
+        result[0, row] = radii[0].astype(np.float64) / step
+        result[1, row] = (angles[0].astype(np.float64) / turn).astype(np.float32) + ANGLE_BORDER
+    return result

@@ -31,21 +31,21 @@ def joined(even, odd):
 def lesser(a, b, NATIVE: tl.constexpr):
     """Return the lesser of the halves; by one instruction where the GPU has it."""
     if NATIVE:
-        found = tl.inline_asm_elementwise(
+        result = tl.inline_asm_elementwise(
             "min.u16x2 $0, $1, $2;", "=r,r,r", [a, b], dtype=tl.uint32, is_pure=True, pack=1
         )
     else:
-        found = tl.minimum(a & _LOWER, b & _LOWER) | tl.minimum(a & _UPPER, b & _UPPER)
-    return found
+        result = tl.minimum(a & _LOWER, b & _LOWER) | tl.minimum(a & _UPPER, b & _UPPER)
+    return result
 
 
 @triton.jit
 def greater(a, b, NATIVE: tl.constexpr):
     """Return the greater of the halves; by one instruction where the GPU has it."""
     if NATIVE:
-        found = tl.inline_asm_elementwise(
+        result = tl.inline_asm_elementwise(
             "max.u16x2 $0, $1, $2;", "=r,r,r", [a, b], dtype=tl.uint32, is_pure=True, pack=1
         )
     else:
-        found = tl.maximum(a & _LOWER, b & _LOWER) | tl.maximum(a & _UPPER, b & _UPPER)
-    return found
+        result = tl.maximum(a & _LOWER, b & _LOWER) | tl.maximum(a & _UPPER, b & _UPPER)
+    return result

@@ -195,10 +195,10 @@ def bytes_of(a, b, CODE: tl.constexpr, NATIVE: tl.constexpr):
         return tl.inline_asm_elementwise(
             code, "=r,r,r", [a, b], dtype=tl.int32, is_pure=True, pack=1
         )
-    found = byte((a, b), CODE & 7)
+    result = byte((a, b), CODE & 7)
     for place in tl.static_range(1, 4):
-        found |= byte((a, b), (CODE >> (4 * place)) & 7) << (8 * place)
-    return found
+        result |= byte((a, b), (CODE >> (4 * place)) & 7) << (8 * place)
+    return result
 
 
 @triton.jit

@@ -54,22 +54,22 @@ def _excess(a, b):
 @triton.jit
 def _of_words(a, b, OPERATION: tl.constexpr):
     if OPERATION == "add":
-        found = _sum(a, b)
+        result = _sum(a, b)
     elif OPERATION == "subtract":
-        found = _excess(a, b)
+        result = _excess(a, b)
     elif OPERATION == "absdiff":
-        found = _excess(a, b) | _excess(b, a)
+        result = _excess(a, b) | _excess(b, a)
     elif OPERATION == "min":
-        found = a - _excess(a, b)
+        result = a - _excess(a, b)
     elif OPERATION == "max":
-        found = b + _excess(a, b)
+        result = b + _excess(a, b)
     elif OPERATION == "bitwise_and":
-        found = a & b
+        result = a & b
     elif OPERATION == "bitwise_or":
-        found = a | b
+        result = a | b
     else:
-        found = a ^ b
-    return found
+        result = a ^ b
+    return result
 
 
 @triton.jit

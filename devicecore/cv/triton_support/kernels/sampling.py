@@ -82,13 +82,13 @@ def _pixel(
     column = _bordered(x, width, BORDER)
     row = _bordered(y, height, BORDER)
     at = source + (begin + (row * width + column) * CHANNELS)
-    found = tl.load(at, mask=wanted, other=0).to(tl.int32)
+    result = tl.load(at, mask=wanted, other=0).to(tl.int32)
     for channel in tl.static_range(1, CHANNELS):
         one = tl.load(at + channel, mask=wanted, other=0).to(tl.int32)
-        found |= one << (8 * channel)
+        result |= one << (8 * channel)
     if BORDER == _CONSTANT:
-        found = tl.where((column == x) & (row == y), found, value)
-    return found
+        result = tl.where((column == x) & (row == y), result, value)
+    return result
 
 
 @triton.jit
@@ -138,14 +138,14 @@ def _mixed(first, second, third, last, x, y):
 @triton.jit
 def _in_word(values, NATIVE: tl.constexpr):
     """Return a word of the last bytes of one to four numbers; with others above them."""
-    found = values[0]
+    result = values[0]
     if len(values) > 1:
-        found = bytes_of(found, values[1], 0x0040, NATIVE)
+        result = bytes_of(result, values[1], 0x0040, NATIVE)
     if len(values) == 3:
-        found = bytes_of(found, values[2], 0x0410, NATIVE)
+        result = bytes_of(result, values[2], 0x0410, NATIVE)
     elif len(values) == 4:
-        found = bytes_of(found, bytes_of(values[2], values[3], 0x0040, NATIVE), 0x5410, NATIVE)
-    return found.to(tl.int32, bitcast=True)
+        result = bytes_of(result, bytes_of(values[2], values[3], 0x0040, NATIVE), 0x5410, NATIVE)
+    return result.to(tl.int32, bitcast=True)
 
 
 @triton.jit

@@ -213,7 +213,7 @@ def pair(even, odd, DISTANCE: tl.constexpr, BEFORE: tl.constexpr):
     halves: tl.constexpr = (DISTANCE - DISTANCE % 2) // 2 + 2 * BEFORE
     stream = even if DISTANCE % 2 == 0 else odd
     if halves % 2 == 0:
-        found = stream[halves // 2]
+        result = stream[halves // 2]
     else:
-        found = (stream[halves // 2] >> 16) | (stream[halves // 2 + 1] << 16)
-    return found
+        result = (stream[halves // 2] >> 16) | (stream[halves // 2 + 1] << 16)
+    return result

@@ -94,7 +94,7 @@ def _along(
     lines: tl.constexpr = SETTINGS[0]
     width: tl.constexpr = SETTINGS[4]
     even, odd = split(words)
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         for line in tl.static_range(len(lines) // width):
             for start in tl.static_range(2):
@@ -109,8 +109,8 @@ def _along(
                     CHANNELS,
                     BEFORE + word,
                 )
-                found = found + (one,)  # noqa: RUF005 - Triton knows no unpacking
-    return found
+                result = result + (one,)  # noqa: RUF005 - Triton knows no unpacking
+    return result
 
 
 @triton.jit
@@ -130,7 +130,7 @@ def _below(
     finish: tl.constexpr = SETTINGS[6]
     number: tl.constexpr = SETTINGS[7]
     count: tl.constexpr = len(lines) // SETTINGS[4] * 2
-    found = ()
+    result = ()
     for word in tl.static_range(GROUP):
         low = _summed(window, word * count, order, down) + added
         high = _summed(window, word * count + 1, order, down) + added
@@ -145,14 +145,14 @@ def _below(
             high = (high + (0x8000 - (0x8000 >> number)) * _BOTH) ^ _SIGNS
             first = (low & 0xFFFF) | (high << 16)
             second = (low >> 16) | (high & 0xFFFF0000)
-            found = found + (first, second)  # noqa: RUF005 - Triton knows no unpacking
+            result = result + (first, second)  # noqa: RUF005 - Triton knows no unpacking
         else:
             if finish == "bytes":
                 least = tl.full(low.shape, (0x8000 >> number) * _BOTH, tl.uint32)
                 low = lesser(greater(low, least, NATIVE), least + _BYTES, NATIVE) - least
                 high = lesser(greater(high, least, NATIVE), least + _BYTES, NATIVE) - least
-            found = found + (low | (high << 8),)  # noqa: RUF005 - the same
-    return found
+            result = result + (low | (high << 8),)  # noqa: RUF005 - the same
+    return result
 
 
 @triton.jit(do_not_specialize=["height", "length", "words", "groups", "ends", "others"])

@@ -59,30 +59,30 @@ def _converted(
 ):
     """Return the three values of another space, or blue, green and red of them."""
     if CONVERSION == "HSV":
-        found = to_hsv(a, b, c, NUMBERS, NATIVE)
+        result = to_hsv(a, b, c, NUMBERS, NATIVE)
     elif CONVERSION == "from HSV":
-        found = from_hsv(a, b, c, in_vectors, NUMBERS, VECTORS)
+        result = from_hsv(a, b, c, in_vectors, NUMBERS, VECTORS)
     elif CONVERSION == "HLS":
-        found = to_hls(a, b, c, in_vectors, NUMBERS, VECTORS)
+        result = to_hls(a, b, c, in_vectors, NUMBERS, VECTORS)
     elif CONVERSION == "from HLS":
-        found = from_hls(a, b, c, NUMBERS)
+        result = from_hls(a, b, c, NUMBERS)
     elif CONVERSION == "luma":
-        found = _luma(a, b, c, NUMBERS)
+        result = _luma(a, b, c, NUMBERS)
     elif CONVERSION == "from luma":
-        found = _from_luma(a, b, c, NUMBERS)
+        result = _from_luma(a, b, c, NUMBERS)
     elif CONVERSION == "Lab":
-        found = to_lab(a, b, c, tables[0], tables[1], NUMBERS)
+        result = to_lab(a, b, c, tables[0], tables[1], NUMBERS)
     elif CONVERSION == "from Lab":
-        found = from_lab(a, b, c, tables[0], tables[1], tables[2], NUMBERS)
+        result = from_lab(a, b, c, tables[0], tables[1], tables[2], NUMBERS)
     elif CONVERSION == "sums":
-        found = (
+        result = (
             cut(_sum(a, b, c, NUMBERS, 0, 12)),
             cut(_sum(a, b, c, NUMBERS, 3, 12)),
             cut(_sum(a, b, c, NUMBERS, 6, 12)),
         )
     else:
-        found = (a, b, c)
-    return found
+        result = (a, b, c)
+    return result
 
 
 @triton.jit(do_not_specialize=["groups", "width", "vector_columns"])

@@ -59,12 +59,12 @@ def to_hsv(blue, green, red, CIRCLE: tl.constexpr, NATIVE: tl.constexpr):
 def _either(in_vectors, first, second, VECTORS: tl.constexpr):
     """Return the first one where OpenCV computes with vectors."""
     if VECTORS == "all":
-        found = first
+        result = first
     elif VECTORS == "none":
-        found = second
+        result = second
     else:
-        found = tl.where(in_vectors, first, second)
-    return found
+        result = tl.where(in_vectors, first, second)
+    return result
 
 
 @triton.jit

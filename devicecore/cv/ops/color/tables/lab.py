@@ -43,8 +43,8 @@ def cube_roots() -> NDArray[np.int32]:
     """Return the cube roots of linear light, straight near black, in parts of ``2**15``."""
     steps = np.arange(256 * 3 // 2 * _STEPS, dtype=np.float32)
     light = np.float32(1) / np.float32(255 * _STEPS) * steps
-    found: NDArray[np.int32] = np.rint(np.float32(1 << 15) * root_or_line(light)).astype(np.int32)
-    return found
+    result: NDArray[np.int32] = np.rint(np.float32(1 << 15) * root_or_line(light)).astype(np.int32)
+    return result
 
 
 def root_or_line(light: NDArray[Any]) -> NDArray[np.float32]:

@@ -53,8 +53,8 @@ def values() -> NDArray[np.uint8]:
     light = np.arange(_LIGHTS) / _LIGHTS
     bent = light ** (1 / 2.4) * 1.055 - 0.055
     value = np.where(light <= 0.0031308, light * 12.92, bent).astype(np.float32)
-    found: NDArray[np.uint8] = np.rint(value * np.float32(255)).astype(np.uint8)
-    return found
+    result: NDArray[np.uint8] = np.rint(value * np.float32(255)).astype(np.uint8)
+    return result
 
 
 def luv_chroma() -> tuple[Whole, Whole]:
