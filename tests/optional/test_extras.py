@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from devicecore.optional import package_dir
+
 ROOT = Path(__file__).parents[2]
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))[
     "project"
@@ -53,7 +55,8 @@ def test_all_is_all() -> None:
 
 @pytest.fixture(scope="module")
 def code() -> str:
-    files = [*(ROOT / "devicecore").rglob("*.py"), *(ROOT / "factories").rglob("*.py")]
+    folders = [package_dir("devicecore"), package_dir("devicecore_factories")]
+    files = [file for folder in folders if folder for file in folder.rglob("*.py")]
     return "\n".join(file.read_text("utf-8") for file in files)
 
 
