@@ -69,7 +69,7 @@ def find_bindings(values: Iterable[object]) -> list[Binding]:
 
     Examples:
         >>> import bisect
-        >>> found = bindings([bisect.insort])
+        >>> found = find_bindings([bisect.insort])
         >>> [each.name for each in found if each.module is bisect]
         ['insort_right', 'insort']
     """

@@ -34,7 +34,7 @@ def find_names(plan: OptimizationPlan) -> frozenset[str]:
     Examples:
         >>> from devicecore.migrate import OptimizationPlan
         >>> plan = OptimizationPlan.load({"Data/__getitem__/**/cv2:resize": "cpu"})
-        >>> sorted(names_in_main(plan))
+        >>> sorted(find_names(plan))
         ['Data', '__getitem__', 'resize']
     """
     segments = {segment for entry in plan.entries for segment in entry.key.pattern}

@@ -27,7 +27,7 @@ def find_package(name: str) -> str:
     """Return the name by which a package is imported that people call *name*; else nothing.
 
     Examples:
-        >>> package_called("OpenCV")
+        >>> find_package("OpenCV")
         'cv2'
     """
     return _PACKAGES.get(name.casefold().replace("-", "_"), "")
