@@ -74,9 +74,9 @@ class Lookout(PipelineMigrator):
         # No line of the program has run yet; what the user has written is the plan.
         warnings.warn_explicit(text, RuntimeWarning, self.plan.source, entry.line or 1)
 
-    def _executed(self, module: ModuleType) -> None:
+    def _imported(self, module: ModuleType) -> None:
         try:
-            super()._executed(module)
+            super()._imported(module)
         except PlanError as error:
             self._error = error
             if _is_about(error, {module.__name__.partition(".")[0]}):  # it will not get better

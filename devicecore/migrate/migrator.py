@@ -17,19 +17,18 @@ from devicecore.migrate.calls.guard import Guard
 from devicecore.migrate.calls.report import MigrationReport, Tally, merge_rows
 from devicecore.migrate.calls.strategy import MoveInputStrategy
 from devicecore.migrate.calls.worker_tallies import WorkerTallies
+from devicecore.migrate.module_watches import ModuleWatches
 from devicecore.migrate.patching.blocks import UsedInBlocks, during_calls
-from devicecore.migrate.patching.import_hooks import EVERY, Watch
 from devicecore.migrate.patching.injector import PatchInjector
 from devicecore.migrate.patching.kernel_context import InsideKernels
 from devicecore.migrate.patching.program_line import warn
-from devicecore.migrate.patching.referrers import find_imported, namespace_of
+from devicecore.migrate.patching.referrers import find_imported
 from devicecore.migrate.patching.torchvision_dispatch import TorchvisionDispatch
 from devicecore.migrate.patching.tracker import UNSET, SparseContextTracker
 from devicecore.migrate.patching.ufuncs import keep_ufunc_facts
 from devicecore.migrate.patching.wrapper import UniversalWrapper
 from devicecore.migrate.plan.keys import ANY_NUMBER, Keys
 from devicecore.migrate.plan.optimization_plan import OptimizationPlan
-from devicecore.migrate.plan.symbols import has_class_of
 from devicecore.migrate.plan.targets import PatchTarget, find_definition, get_function, resolve
 from devicecore.migrate.plan.unmatched_keys import find_doubts, find_unmatched
 from devicecore.migrate.recording import consumers
@@ -113,8 +112,7 @@ class PipelineMigrator(UsedInBlocks):
         self._keys: Keys[Located] = Keys(())
         self._patched: set[Segments] = set()
         self._strategies: dict[Segments, Strategy] = {}
-        self._watches: dict[str, Watch] = {}
-        self._pending: set[str] = set()
+        self._watches = ModuleWatches()
         self._sites: dict[tuple[str, Key], CallSite | None] = {}
         entries = [(str(e.key), e.device, e.options) for e in self.plan.entries]
         self._workers = WorkerTallies(repr(entries), self._counted_here)
@@ -183,7 +181,7 @@ class PipelineMigrator(UsedInBlocks):
     def _release(self, user: object) -> list[str]:
         with self._lock:
             if len(self._users) <= 1:
-                self._unwatch()
+                self._watches.end()
                 self._consumers.restore_all()
                 self._injector.restore_all()
                 self._dispatched.forget_unused()
@@ -196,7 +194,7 @@ class PipelineMigrator(UsedInBlocks):
         with self._lock:
             if self._injector.is_applied:
                 self._refresh()
-                self._ask_for_pending()
+                self._watches.ask_for_pending()
 
     def report(self) -> MigrationReport:
         """Return what became of the calls so far, those of workers among them."""
@@ -241,7 +239,7 @@ class PipelineMigrator(UsedInBlocks):
         self._refresh()
         self._consumers.apply_all()
         self._injector.apply_all()
-        self._ask_for_pending()
+        self._watches.ask_for_pending()
 
     def _refresh(self) -> None:
         """Find what the plan names in what is imported now, and patch what is new.
@@ -267,10 +265,14 @@ class PipelineMigrator(UsedInBlocks):
         if self._records:
             for holder, name, handler in consumers.find_consumers(self._patched):
                 self._consumers.add(holder, name, self._wrapper.of_consumer(handler))
-        self._watch(found)
+        used = consumers.PACKAGES if self._records else frozenset[str]()
+        self._watches.begin(found, self.registry.modules_in_frames | used, self._imported)
         self._forget_decisions()
         for error in found.errors:
             raise error
+
+    def _imported(self, _module: ModuleType) -> None:
+        self.refresh()
 
     def _import_strategies(self, _module: object = None) -> None:
         """Import what computes functions, while nobody waits for us: others may import the same."""
@@ -303,43 +305,6 @@ class PipelineMigrator(UsedInBlocks):
             with suppress(PlanError):  # another version of the package may not have it
                 target.holder()
                 yield target
-
-    def _watch(self, found: Resolved) -> None:
-        self._pending = {each.module for each in found.pending if not each.is_loaded}
-        used = consumers.PACKAGES if self._records else frozenset[str]()
-        wanted = self._pending | self.registry.modules_in_frames | used
-        callbacks = dict.fromkeys(wanted, self._executed)
-        if found.open_names:
-            callbacks[EVERY] = self._executed_some
-        elif EVERY in self._watches:
-            self._watches.pop(EVERY).remove()
-        for name in callbacks.keys() - self._watches.keys():
-            self._watches[name] = watch = Watch(name, callbacks[name])
-            watch.begin()
-
-    def _ask_for_pending(self) -> None:
-        """Look at modules that another thread had begun to import before we watched."""
-        for name in tuple(self._pending):
-            self._watches[name].tell_if_imported()
-
-    def _executed(self, module: ModuleType) -> None:
-        if hasattr(sys, "OpenCV_LOADER"):
-            return  # of two modules called cv2 this is the first one, of C code, and will not stay
-        spec: Any = namespace_of(module).get("__spec__")
-        if spec is not None:
-            # Its import ends after this; until then its names count as those that may change.
-            spec._initializing = False  # noqa: SLF001 - as importlib itself is about to do
-        self.refresh()
-
-    def _executed_some(self, module: ModuleType) -> None:
-        """Look again if the module, which may be any, has a class that a bare name may mean."""
-        if self._found and has_class_of(namespace_of(module), self._found.open_names):
-            self._executed(module)
-
-    def _unwatch(self) -> None:
-        for watch in self._watches.values():
-            watch.remove()
-        self._watches.clear()
 
     def _forget_decisions(self) -> None:
         nodes = [self._tracker.root]
