@@ -67,7 +67,7 @@ def parity(name: str, label: str, device: torch.device) -> dict[str, Any] | None
 def main() -> int:
     """Compute all examples, write the JSON if asked to, and print a table."""
     device = torch.device(sys.argv[1] if len(sys.argv) > 1 else "cpu")
-    card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     results: dict[str, Any] = {
         name: parity(name, "torch", device) for name in sorted(catalog.TORCH)
     }
@@ -76,7 +76,7 @@ def main() -> int:
     results |= {f"{name}, kornia": parity(name, "kornia", device) for name in catalog.KORNIA}
     results = {name: found for name, found in results.items() if found is not None}
     machine = {
-        "device": card,
+        "device": gpu,
         "torch": torch.__version__,
         "opencv": cv2.__version__,
         "features": cv2.getCPUFeaturesLine(),
@@ -94,7 +94,7 @@ def main() -> int:
             for promise, tally in found["promises"].items()
         )
         print(f"{name:20} {found['values']:9} values  {promises}")
-    print(f"{broken} calls broke their promise on {card}")
+    print(f"{broken} calls broke their promise on {gpu}")
     return int(broken > 0)
 
 

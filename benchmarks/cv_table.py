@@ -48,7 +48,7 @@ def _largest(found: dict[str, Any] | None) -> str:
 
 
 def speeds(result: dict[str, Any]) -> str:
-    """Return the table of speeds on a card; numbers that were not measured are left out."""
+    """Return the table of speeds on a GPU; numbers that were not measured are left out."""
     columns = {
         "µs": ("ours, us", ".0f"),
         "of the memory's limit": ("of the limit", ".2f"),

@@ -139,7 +139,7 @@ class Runtime:
         except NotLiveError:
             if device_type != "CUDA":
                 raise
-            # To torch's HIP builds a ROCm card is called "cuda".
+            # To torch's HIP builds a ROCm GPU is called "cuda".
             try:
                 self.fill("ROCM", framework)
             except (NotLiveError, UnknownDeviceError):
@@ -162,11 +162,11 @@ class Runtime:
         asked = () if framework is None else (framework,)
         options = DeviceOptions(frameworks=asked)
         made = devices_of_type(self.registry, device_type, options, LOCAL_TASK)
-        on_lost_cards = [device for device in made if device.gone]
-        if len(on_lost_cards) == len(made):
+        on_lost_gpus = [device for device in made if device.gone]
+        if len(on_lost_gpus) == len(made):
             raise NotLiveError(device_type, "broken", made[0].gone)
         for device in made:
-            if device not in on_lost_cards:
+            if device not in on_lost_gpus:
                 self._keep(device)
 
     def _keep(self, device: Device) -> None:

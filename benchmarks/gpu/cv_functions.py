@@ -1,4 +1,4 @@
-"""The functions of `devicecore.cv` on a CUDA card: 16 images of 1080 x 1920 bytes that are there.
+"""The functions of `devicecore.cv` on a CUDA GPU: 16 images of 1080 x 1920 bytes that are there.
 
 Run it on the machine itself, from the root:
 ``PYTHONPATH=. python benchmarks/gpu/cv_functions.py results.json COMMIT``. Each is compared with
@@ -47,7 +47,7 @@ MAPS = places()
 
 @cache
 def maps_of(module: Any) -> tuple[Any, Any]:
-    """Return the map where a module reads it: on the card for ours."""
+    """Return the map where a module reads it: on the GPU for ours."""
     if module is cv2:
         return MAPS
     across, down = (torch.from_numpy(each).to(DEVICE) for each in MAPS)

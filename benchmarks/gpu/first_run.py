@@ -43,7 +43,7 @@ def check(manager: DeviceMgr) -> dict[str, Any]:
     return {
         "equal": bool(torch.equal(got.cpu(), expected)),
         "asynchronous equal": bool(torch.equal(later.cpu(), expected)),
-        "routed equal, stayed on the card": bool(
+        "routed equal, stayed on the GPU": bool(
             torch.equal(routed.cpu(), expected) and routed.device == torch.device("cuda:0")
         ),
     }
@@ -88,7 +88,7 @@ def main() -> int:
     manager = DeviceMgr.create()
     found: dict[str, Any] = {
         "machine": {
-            "card": torch.cuda.get_device_name(0),
+            "GPU": torch.cuda.get_device_name(0),
             "torch": torch.__version__,
             "python": platform.python_version(),
             "system": platform.platform(),

@@ -1,4 +1,4 @@
-"""Unchanged programs of OpenCV and numpy on a CUDA card by plans, beside peers that are called.
+"""Unchanged programs of OpenCV and numpy on a CUDA GPU by plans, beside peers that are called.
 
 Run it on the machine itself, from the root:
 ``PYTHONPATH=. python benchmarks/gpu/migrate.py results.json COMMIT``. Checks that every value is
@@ -119,14 +119,14 @@ def speed(batches: Callable[[], Iterable[Any]], count: int) -> float:
 
 
 def differing(found: Iterable[Any], expected: Sequence[Any]) -> int:
-    """Return how many values of batches on the card are not the program's own."""
+    """Return how many values of batches on the GPU are not the program's own."""
     values = torch.cat([batch.cpu() for batch in found])
     wanted = torch.from_numpy(np.stack(expected))
     return int((values[: len(wanted)] != wanted).sum())
 
 
 def copied(frames: Sequence[torch.Tensor]) -> Callable[[], Iterable[Any]]:
-    """Return what only copies frames to the card."""
+    """Return what only copies frames to the GPU."""
     there = torch.empty((BATCH, HEIGHT, WIDTH, 3), dtype=torch.uint8, device=DEVICE)
 
     def run() -> Iterable[Any]:
@@ -141,7 +141,7 @@ def copied(frames: Sequence[torch.Tensor]) -> Callable[[], Iterable[Any]]:
 def by_peer(
     run: Callable[[torch.Tensor], Any], frames: Sequence[torch.Tensor]
 ) -> Callable[[], Iterable[Any]]:
-    """Return what copies frames to the card, and gives a peer one batch after the other."""
+    """Return what copies frames to the GPU, and gives a peer one batch after the other."""
 
     def batches() -> Iterable[Any]:
         for first in range(0, FRAMES, BATCH):

@@ -1,8 +1,8 @@
-"""What a call of a model costs on a CUDA card, beside ONNX Runtime's own binding and torch.
+"""What a call of a model costs on a CUDA GPU, beside ONNX Runtime's own binding and torch.
 
 Run it on the machine itself: ``python benchmarks/gpu/onnx_call.py results.json COMMIT``. The model
 is ``relu(x @ w)`` with x 64 x 512 and w 512 x 512. Checks the numbers first, and prints a short
-table last. Each result is on the card, ready for torch: either computed, or queued on its stream.
+table last. Each result is on the GPU, ready for torch: either computed, or queued on its stream.
 """
 
 from __future__ import annotations
@@ -125,14 +125,14 @@ def main() -> int:
     session = model.session(device)
     found: dict[str, Any] = {
         "machine": {
-            "card": torch.cuda.get_device_name(0),
+            "GPU": torch.cuda.get_device_name(0),
             "torch": torch.__version__,
             "onnxruntime": onnxruntime.__version__,
             "python": platform.python_version(),
             "system": platform.platform(),
             "commit": " ".join(sys.argv[2:]),
         },
-        "nodes on the card": f"{session.live_nodes}/{session.total_nodes}",
+        "nodes on the GPU": f"{session.live_nodes}/{session.total_nodes}",
         "largest_error": errors,
         "us": medians_us(calls),
     }

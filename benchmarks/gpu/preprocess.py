@@ -1,4 +1,4 @@
-"""`devicecore.cv.preprocess` on a CUDA card, beside CV-CUDA, torchvision, kornia and OpenCV.
+"""`devicecore.cv.preprocess` on a CUDA GPU, beside CV-CUDA, torchvision, kornia and OpenCV.
 
 Run it on the machine itself, from the root:
 ``PYTHONPATH=. python benchmarks/gpu/preprocess.py results.json COMMIT``. Checks that every pixel is
@@ -116,7 +116,7 @@ def peers() -> dict[str, Callable[[torch.Tensor], Any]]:
 
 
 def resident(found: dict[str, Callable[[torch.Tensor], Any]]) -> dict[str, float]:
-    """Return frames a second of each pipeline, 64 of them on the card."""
+    """Return frames a second of each pipeline, 64 of them on the GPU."""
     frames = torch.randint(0, 256, (BATCH, HEIGHT, WIDTH, 3), dtype=torch.uint8, device=DEVICE)
     return {name: BATCH / median_s(partial(run, frames)) for name, run in found.items()}
 
@@ -169,7 +169,7 @@ def on_cores() -> dict[str, float]:
 
 
 def ragged() -> dict[str, float]:
-    """Return batches a second of 32 photos of any sizes in letterboxes of 640, on the card."""
+    """Return batches a second of 32 photos of any sizes in letterboxes of 640, on the GPU."""
     chance = np.random.default_rng(0)
     photos = [
         torch.randint(0, 256, (*map(int, size), 3), dtype=torch.uint8, device=DEVICE)

@@ -1,4 +1,4 @@
-"""Times of calls on a CUDA card, by events of the card itself."""
+"""Times of calls on a CUDA GPU, by events of the GPU itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def median_s(
         call: What is timed.
         rounds: How often.
         warm_up: How often before that.
-        together: How many calls one after the other are timed as one: the card then works on one
+        together: How many calls one after the other are timed as one: the GPU then works on one
             while the host is at the next.
     """
     event: Any = torch.cuda.Event
@@ -40,7 +40,7 @@ def median_s(
 
 
 def host_s(call: Callable[[], Any], rounds: int = 7, calls: int = 50) -> float:
-    """Return how long the host is busy with a call in seconds, while the card is behind."""
+    """Return how long the host is busy with a call in seconds, while the GPU is behind."""
     found = []
     for _ in range(1 + rounds):
         start = time.perf_counter()
@@ -52,9 +52,9 @@ def host_s(call: Callable[[], Any], rounds: int = 7, calls: int = 50) -> float:
 
 
 def machine(device: torch.device, commit: str) -> dict[str, str]:
-    """Return what figures of a card depend on."""
+    """Return what figures of a GPU depend on."""
     return {
-        "card": torch.cuda.get_device_name(device),
+        "GPU": torch.cuda.get_device_name(device),
         "torch": torch.__version__,
         "opencv": cv2.__version__,
         "python": platform.python_version(),
@@ -63,7 +63,7 @@ def machine(device: torch.device, commit: str) -> dict[str, str]:
 
 
 def copy_speed(device: torch.device) -> float:
-    """Return how many bytes a second a copy on the card reads and writes, together."""
+    """Return how many bytes a second a copy on the GPU reads and writes, together."""
     source = torch.empty(1 << 30, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     return 2 * source.numel() / median_s(lambda: target.copy_(source))

@@ -1,7 +1,7 @@
-"""What moving batches to a CUDA card costs, beside torch's own copies and accelerate.
+"""What moving batches to a CUDA GPU costs, beside torch's own copies and accelerate.
 
 Run it on the machine itself: ``python benchmarks/gpu/transfer.py results.json COMMIT``. Checks that
-what arrives is right first, and prints a short table last. Every time is until the card is done.
+what arrives is right first, and prints a short table last. Every time is until the GPU is done.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def main() -> int:
     )
     found = {
         "machine": {
-            "card": torch.cuda.get_device_name(DEVICE),
+            "GPU": torch.cuda.get_device_name(DEVICE),
             "torch": torch.__version__,
             "python": platform.python_version(),
             "system": platform.platform(),

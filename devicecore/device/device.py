@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from devicecore.config import effective_cpu_count
 from devicecore.device.attributes import DeviceAttributes, DeviceLocality, as_known
 from devicecore.device.choices import DEFAULT_SESSION, check_can_compute, function_for
-from devicecore.device.lost_gpus import cards_of_process
+from devicecore.device.lost_gpus import gpus_of_process
 from devicecore.device.turns import Turns
 from devicecore.errors import (
     DeviceGoneError,
@@ -42,7 +42,7 @@ class Device:
         name: Its name; type and index must be set.
         device_class: ``"CPU"``, ``"GPU"`` or ``"NPU"``.
         description: One line for a person, such as ``"NVIDIA H200"``.
-        physical_id: The UUID or PCI id of the card; devices on one card share it.
+        physical_id: The UUID or PCI id of the GPU; devices on one GPU share it.
         memory_limit: Memory that may be used on it, in bytes; 0 where unknown.
         locality: Where it sits in the machine.
         frameworks: What it is live for: ``"torch"``, ``"onnx"``.
@@ -120,7 +120,7 @@ class Device:
         self._turns = Turns()
         self._lock = threading.Lock()
         rearm_after_fork(self)
-        self._card = None if physical_id is None else cards_of_process().join(self, physical_id)
+        self._gpu = None if physical_id is None else gpus_of_process().join(self, physical_id)
 
     @property
     def label(self) -> str:
@@ -244,7 +244,7 @@ class Device:
     def device_error(self, error: Exception) -> DeviceError | None:
         """Return what *error*, raised by a kernel, means in our terms, or None if it is not ours.
 
-        Subclasses know how their framework says "out of memory" and "the card is lost".
+        Subclasses know how their framework says "out of memory" and "the GPU is lost".
         """
         del error
         return None
@@ -336,10 +336,10 @@ class Device:
                 self._choices = {}
 
     def lose(self, reason: str) -> None:
-        """Retire this device and all others on its card, since the card does not answer."""
+        """Retire this device and all others on its GPU, since the GPU does not answer."""
         self.retire(reason)
         if self.physical_id is not None:
-            cards_of_process().lose(self.physical_id, reason)
+            gpus_of_process().lose(self.physical_id, reason)
 
     def close(self) -> None:
         """Cancel what waits, let asynchronous calls that run finish, and drop all state.

@@ -1,4 +1,4 @@
-"""Cards that were lost: a fallen GPU takes every device on it along, for the whole process."""
+"""GPUs that were lost: a fallen GPU takes every device on it along, for the whole process."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from typing import Protocol
 from devicecore.fork import rearm_after_fork
 
 
-class OnCard(Protocol):
-    """A device on a card."""
+class OnGpu(Protocol):
+    """A device on a GPU."""
 
     def retire(self, reason: str) -> None:
         """Refuse everything from now on, because of *reason*."""
 
 
-class Card:
-    """The devices on one card; it is there as long as one of them is."""
+class Gpu:
+    """The devices on one GPU; it is there as long as one of them is."""
 
     def __init__(self) -> None:
-        self.devices: weakref.WeakSet[OnCard] = weakref.WeakSet()
+        self.devices: weakref.WeakSet[OnGpu] = weakref.WeakSet()
 
 
-class Cards:
-    """Which devices share a card, and which cards are lost."""
+class Gpus:
+    """Which devices share a GPU, and which GPUs are lost."""
 
     def __init__(self) -> None:
-        self._cards: weakref.WeakValueDictionary[str, Card] = weakref.WeakValueDictionary()
+        self._gpus: weakref.WeakValueDictionary[str, Gpu] = weakref.WeakValueDictionary()
         self._lost: dict[str, str] = {}
         self._lock = threading.Lock()
         rearm_after_fork(self)
 
-    def join(self, device: OnCard, physical_id: str) -> Card:
-        """Put *device* on a card, which may be lost already; the device has to keep the card."""
+    def join(self, device: OnGpu, physical_id: str) -> Gpu:
+        """Put *device* on a GPU, which may be lost already; the device has to keep the GPU."""
         with self._lock:
-            card = self._cards.setdefault(physical_id, Card())
-            card.devices.add(device)
+            gpu = self._gpus.setdefault(physical_id, Gpu())
+            gpu.devices.add(device)
             reason = self._lost.get(physical_id)
         if reason is not None:
             device.retire(reason)
-        return card
+        return gpu
 
     def lose(self, physical_id: str, reason: str) -> None:
-        """Retire every device on the card, and every one that is still to come."""
+        """Retire every device on the GPU, and every one that is still to come."""
         with self._lock:
             self._lost[physical_id] = reason
-            card = self._cards.get(physical_id)
-            devices = list(card.devices) if card else []
+            gpu = self._gpus.get(physical_id)
+            devices = list(gpu.devices) if gpu else []
         for device in devices:
             device.retire(reason)
 
@@ -56,9 +56,9 @@ class Cards:
         self._lock = threading.Lock()
 
 
-_cards = Cards()
+_gpus = Gpus()
 
 
-def cards_of_process() -> Cards:
-    """Return the cards of this process."""
-    return _cards
+def gpus_of_process() -> Gpus:
+    """Return the GPUs of this process."""
+    return _gpus

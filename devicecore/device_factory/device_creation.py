@@ -71,7 +71,7 @@ def _second_wave(
 
 
 def _only(filters: list[DeviceName], devices: list[Device]) -> list[Device]:
-    """Return the devices that pass, without those on a card that this process has lost."""
+    """Return the devices that pass, without those on a GPU that this process has lost."""
     kept = []
     for device in devices:
         passes = not filters or any(_passes(device, name) for name in filters)

@@ -110,9 +110,9 @@ class DeviceOptions:
     """Which devices to make, and how.
 
     Attributes:
-        device_count: How many devices of a type at most, or cards of a class, such as
+        device_count: How many devices of a type at most, or GPUs of a class, such as
             ``{"CPU": 3, "GPU": 0}``, in any case or by the provider; a host device can be made more
-            than once, a card cannot.
+            than once, a GPU cannot.
         visible: The indices that are made, for a type or a class, such as ``{"CUDA": (0, 2)}``; all
             if absent. The CPU of the host is always there.
         filters: Device names; only devices that match one of them are made, and the CPU.

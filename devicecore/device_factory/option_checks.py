@@ -49,21 +49,21 @@ def checked(options: DeviceOptions, known_types: Collection[str]) -> DeviceOptio
 def of_classes(
     options: DeviceOptions, devices: Iterable[Device], known_types: Collection[str]
 ) -> list[Device]:
-    """Return those of *devices*, best first, on cards that the classes in *options* let through.
+    """Return those of *devices*, best first, on GPUs that the classes in *options* let through.
 
     The others are closed.
     """
     made = list(devices)
-    passed = {_card(device) for device in made}
+    passed = {_gpu(device) for device in made}
     for name in DEVICE_CLASSES - {_HOST, *known_types}:
-        cards = list(dict.fromkeys(_card(each) for each in made if each.device_class == name))
-        visible = options.visible.get(name, range(len(cards)))
-        shown = [card for index, card in enumerate(cards) if index in visible]
-        passed -= {*cards} - {*shown[: options.device_count.get(name)]}
+        gpus = list(dict.fromkeys(_gpu(each) for each in made if each.device_class == name))
+        visible = options.visible.get(name, range(len(gpus)))
+        shown = [gpu for index, gpu in enumerate(gpus) if index in visible]
+        passed -= {*gpus} - {*shown[: options.device_count.get(name)]}
     for device in made:
-        if _card(device) not in passed:
+        if _gpu(device) not in passed:
             device.close()
-    return [device for device in made if _card(device) in passed]
+    return [device for device in made if _gpu(device) in passed]
 
 
 def why_left_out(options: DeviceOptions, device_type: str) -> str:
@@ -76,7 +76,7 @@ def why_left_out(options: DeviceOptions, device_type: str) -> str:
     return ""
 
 
-def _card(device: Device) -> str:
+def _gpu(device: Device) -> str:
     return device.physical_id or device.name
 
 

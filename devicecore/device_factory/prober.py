@@ -294,7 +294,7 @@ _turn = _Turn()
 
 @contextmanager
 def _one_process_at_a_time(cache: EvidenceCache) -> Iterator[None]:
-    """Let other processes wait, so that a dozen workers do not all probe the same card.
+    """Let other processes wait, so that a dozen workers do not all probe the same GPU.
 
     Probes of one process run beside each other. A lock that cannot be had is no reason not to
     probe.

@@ -91,7 +91,7 @@ class DeviceMgr:
 
         An exact alias counts first; then the name is parsed, with unset parts for "any" (the first
         device in order) and types in any case. ``GPU`` and ``NPU`` are families: ``GPU:1`` is the
-        best device on the second card.
+        best device on the second GPU.
 
         Args:
             name: A name, or whatever else means a device, such as a ``torch.device``; a `Device`
@@ -130,7 +130,7 @@ class DeviceMgr:
         return found[0]
 
     def find_devices(self, pattern: object, framework: str | None = None) -> list[Device]:
-        """Return the devices that *pattern* means, in order; for a family, one for each card.
+        """Return the devices that *pattern* means, in order; for a family, one for each GPU.
 
         Args:
             pattern: A name whose unset parts mean "any", or what else `lookup_device` takes.
@@ -148,7 +148,7 @@ class DeviceMgr:
             return lookup.of_class(name, live, self.rank)
         found = lookup.matching(name, devices)
         if not found and name.device_type == "CUDA":
-            # To torch's HIP builds a ROCm card is called "cuda".
+            # To torch's HIP builds a ROCm GPU is called "cuda".
             on_rocm = lookup.matching(
                 DeviceName(name.job, name.replica, name.task, "ROCM", name.index), devices
             )
@@ -156,13 +156,13 @@ class DeviceMgr:
         return found
 
     def devices_by_type(self, type_or_class: str) -> list[Device]:
-        """Return the devices of a type in order, or one for each card of a family."""
+        """Return the devices of a type in order, or one for each GPU of a family."""
         devices = self.list_devices()
         named = type_named(type_or_class, dict.fromkeys(each.device_type for each in devices))
         return self.find_devices(DeviceName(device_type=named))
 
     def num_device_type(self, type_or_class: str) -> int:
-        """Return how many devices a type has, or how many cards a family."""
+        """Return how many devices a type has, or how many GPUs a family."""
         devices = self.devices_by_type
         return self._aliases.count(type_or_class, lambda: len(devices(type_or_class)))
 
@@ -194,7 +194,7 @@ class DeviceMgr:
         return lookup.host_cpu(self.list_devices())
 
     def siblings(self, device: Device) -> list[Device]:
-        """Return the other devices on the same card, the best first."""
+        """Return the other devices on the same GPU, the best first."""
         return sorted(
             (
                 other

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ANYWHERE = ""
 HOST = "cpu"
 _CONTAINERS = (list, tuple, dict)
-_TORCH_NAMES = {"hip": "cuda"}  # torch calls AMD's cards so
+_TORCH_NAMES = {"hip": "cuda"}  # torch calls AMD's GPUs so
 
 
 def _torch(tensor: Any) -> str:

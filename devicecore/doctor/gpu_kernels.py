@@ -1,4 +1,4 @@
-"""Builds that have no kernels for the card at hand: everything loads, and the first run fails."""
+"""Builds that have no kernels for the GPU at hand: everything loads, and the first run fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIXES = {
 
 
 def find(case: Case) -> Iterator[Finding]:
-    """Yield the cards that a framework's build has no kernels for; ``--deep`` must have run."""
+    """Yield the GPUs that a framework's build has no kernels for; ``--deep`` must have run."""
     for candidate in case.candidates:
         for framework, answer in candidate.liveness.frameworks.items():
             text = f"{answer.reason}\n{answer.detail}"
@@ -35,16 +35,16 @@ def find(case: Case) -> Iterator[Finding]:
                 device_type = candidate.registration.device_type
                 yield Finding(
                     "no-kernel-for-this-gpu",
-                    f"the build that {framework} uses has no kernels for this card",
-                    "; ".join([f"{device_type}: {line.strip()}", *_card(candidate, framework)]),
+                    f"the build that {framework} uses has no kernels for this GPU",
+                    "; ".join([f"{device_type}: {line.strip()}", *_gpu(candidate, framework)]),
                     _FIXES.get(framework, ""),
                 )
 
 
-def _card(candidate: Candidate, framework: str) -> Iterator[str]:
-    for card in candidate.liveness.devices:
-        if capability := card.details.get("compute_capability"):
-            yield f"{card.description or card.device_type} has compute capability {capability}"
+def _gpu(candidate: Candidate, framework: str) -> Iterator[str]:
+    for gpu in candidate.liveness.devices:
+        if capability := gpu.details.get("compute_capability"):
+            yield f"{gpu.description or gpu.device_type} has compute capability {capability}"
     library = provider_library("CUDAExecutionProvider") if framework == "onnx" else None
     package = ort_package()
     if library and package and (found := architectures(library)):

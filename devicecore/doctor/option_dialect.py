@@ -36,15 +36,15 @@ _DEVICES = (
 
 
 def find(case: Case) -> Iterator[Finding]:
-    """Yield options that are ignored, devices that are not there, and a card left aside."""
+    """Yield options that are ignored, devices that are not there, and a GPU left aside."""
     for session in case.sessions:
         yield from _foreign_options(session)
         yield from _asked_by_name(session)
         if session.provider == _OPENVINO:
             yield from _openvino(session)
         yield from _refused(session)
-        yield from _card_number(case, session)
-    yield from _card_left_aside(case)
+        yield from _gpu_number(case, session)
+    yield from _gpu_left_aside(case)
 
 
 def _foreign_options(session: Session) -> Iterator[Finding]:
@@ -107,32 +107,32 @@ def _openvino(session: Session) -> Iterator[Finding]:
         )
 
 
-def _card_number(case: Case, session: Session) -> Iterator[Finding]:
+def _gpu_number(case: Case, session: Session) -> Iterator[Finding]:
     number = session.options.get("device_id", "0")
-    cards = {
-        card.index: card
+    gpus = {
+        gpu.index: gpu
         for candidate in case.candidates
         if candidate.registration.device_type in {"CUDA", "ROCM"}
-        for card in candidate.liveness.devices
+        for gpu in candidate.liveness.devices
     }
-    if cards and not (number.isdecimal() and int(number) in cards):
-        seen = ", ".join(f"{index}: {card.description}" for index, card in cards.items())
+    if gpus and not (number.isdecimal() and int(number) in gpus):
+        seen = ", ".join(f"{index}: {gpu.description}" for index, gpu in gpus.items())
         yield Finding(
             _NAME,
-            f"{session.provider} is asked for card {number}, which this process does not see",
-            f"device_id is {number}; the cards are {seen}, in the order of the runtime, which is "
+            f"{session.provider} is asked for GPU {number}, which this process does not see",
+            f"device_id is {number}; the GPUs are {seen}, in the order of the runtime, which is "
             "not that of nvidia-smi",
-            f'{{"device_id": "{min(cards)}"}}',
+            f'{{"device_id": "{min(gpus)}"}}',
         )
 
 
-def _card_left_aside(case: Case) -> Iterator[Finding]:
+def _gpu_left_aside(case: Case) -> Iterator[Finding]:
     """Yield that OpenVINO computes on the CPU although there is a GPU of Intel."""
     served = {
-        card.device_class
+        gpu.device_class
         for candidate in case.candidates
         if candidate.registration.device_type == "OPENVINO" and candidate.liveness.is_live
-        for card in candidate.liveness.devices
+        for gpu in candidate.liveness.devices
     }
     gpus = [
         candidate

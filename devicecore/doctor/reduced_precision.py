@@ -48,19 +48,19 @@ def find(case: Case) -> Iterator[Finding]:
         )
     package = ort_package()
     if _CUDA not in asked and package and is_built_in(provider_named(_CUDA), package):
-        yield from _of_cards(case)
+        yield from _of_gpus(case)
 
 
-def _of_cards(case: Case) -> Iterator[Finding]:
+def _of_gpus(case: Case) -> Iterator[Finding]:
     for candidate in case.candidates:
-        for card in candidate.liveness.devices if candidate.chosen else ():
-            capability = card.details.get("compute_capability", "0").partition(".")[0]
+        for gpu in candidate.liveness.devices if candidate.chosen else ():
+            capability = gpu.details.get("compute_capability", "0").partition(".")[0]
             if candidate.registration.device_type == "CUDA" and int(capability) >= _HAS_TF32:
                 yield Finding(
                     _NAME,
                     f"{_CUDA} rounds float32 to TF32 unless a session says otherwise",
-                    f"{card.description} has TF32 (compute capability "
-                    f"{card.details['compute_capability']})",
+                    f"{gpu.description} has TF32 (compute capability "
+                    f"{gpu.details['compute_capability']})",
                     f"{_CUDA_FIX}; OnnxModel does so by itself",
                     is_advice=True,
                 )

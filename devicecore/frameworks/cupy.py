@@ -34,11 +34,11 @@ class CupyCuda(TorchCuda):
         """Return the ordinal of a CUDA device, and nothing for any other.
 
         Raises:
-            NotLiveError: It is one, but there is no driver or no card.
+            NotLiveError: It is one, but there is no driver or no GPU.
         """
         place = super().place_of(device)
         if place is None and cuda_ordinal(device) is not None:
-            raise self.refusal(device, "CuPy finds no driver, or no card")
+            raise self.refusal(device, "CuPy finds no driver, or no GPU")
         return place
 
 
@@ -52,7 +52,7 @@ class _Runtime:
         self._is_available = False
 
     def is_available(self) -> bool:
-        """Return whether there is a card; CuPy raises where there is no driver."""
+        """Return whether there is a GPU; CuPy raises where there is no driver."""
         if not self._is_available:
             try:
                 self._is_available = bool(self._count())
@@ -66,14 +66,14 @@ class _Runtime:
 
 
 class CupyArrays(OneByOne):
-    """Arrays of CuPy, which are on a CUDA card always."""
+    """Arrays of CuPy, which are on a CUDA GPU always."""
 
     def is_elsewhere(self, value: Any, request: Request) -> bool:
         """Return whether it lies elsewhere."""
         return place_of(request.target) != ("cuda", value.device.id)
 
     def move_one(self, value: Any, request: Request) -> Any:
-        """Return a copy on another card."""
+        """Return a copy on another GPU."""
         kind, index = place_of(request.target)
         if kind != "cuda":
             fix = "convert it with devicecore.to_numpy"

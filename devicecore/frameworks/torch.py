@@ -103,7 +103,7 @@ class TorchDefault(Adapter):
         return bool(available())
 
     def current_index(self, device_type: str) -> int | None:
-        """Return the current XPU if one is open; `TorchCuda` knows the other cards."""
+        """Return the current XPU if one is open; `TorchCuda` knows the other GPUs."""
         xpu = getattr(self._torch, "xpu", None)
         if device_type != "XPU" or xpu is None or not xpu.is_initialized():
             return None

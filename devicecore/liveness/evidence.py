@@ -29,13 +29,13 @@ OTHERWISE_FOR_S = 600.0
 _MARK = "devicecore evidence"  # what lacks it is somebody else's
 _MOST_BYTES = 1 << 20
 
-# What drivers say of themselves and of the cards, where a file says it.
+# What drivers say of themselves and of the GPUs, where a file says it.
 _DRIVER_FILES = (
     "/proc/driver/nvidia/version",
     "/sys/module/amdgpu/version",
     "/sys/module/xe/version",
 )
-_CARD_PATTERNS = (
+_GPU_PATTERNS = (
     ("/proc/driver/nvidia/gpus", "*/information"),
     ("/dev", "nvidia[0-9]*"),
     ("/dev/dri", "renderD*"),
@@ -179,7 +179,7 @@ def evidence_key(subject: str, modules: Iterable[str], *versions: str) -> str:
         *settings.library_path,
         *(_stamp(module) for module in sorted(set(modules))),
         *(_text(Path(name)) for name in _DRIVER_FILES),
-        *_cards(),
+        *_gpus(),
     ]
     return sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
@@ -210,12 +210,12 @@ def _status(file: Path) -> os.stat_result | None:
         return None
 
 
-def _cards() -> list[str]:
-    cards = []
-    for folder, pattern in _CARD_PATTERNS:
+def _gpus() -> list[str]:
+    gpus = []
+    for folder, pattern in _GPU_PATTERNS:
         with suppress(OSError):
-            cards += [f"{path}={_text(path)}" for path in sorted(Path(folder).glob(pattern))]
-    return cards
+            gpus += [f"{path}={_text(path)}" for path in sorted(Path(folder).glob(pattern))]
+    return gpus
 
 
 def _text(path: Path) -> str:

@@ -22,7 +22,7 @@ _DISPLAY, _ACCELERATOR = 0x03, 0x12  # base classes of the PCI specification
 
 
 @frozen
-class PciCard:
+class PciGpu:
     """A display controller or an accelerator on the PCI bus.
 
     Attributes:
@@ -36,8 +36,8 @@ class PciCard:
     numa_node: int | None = None
 
 
-def pci_cards(vendor: int, *, accelerators: bool = False) -> list[PciCard] | None:
-    """Return the graphics cards of one maker by address; None where the system tells nothing.
+def pci_gpus(vendor: int, *, accelerators: bool = False) -> list[PciGpu] | None:
+    """Return the GPUs of one maker by address; None where the system tells nothing.
 
     Args:
         vendor: The maker's PCI number.
@@ -48,7 +48,7 @@ def pci_cards(vendor: int, *, accelerators: bool = False) -> list[PciCard] | Non
         return None
     classes = (_DISPLAY, _ACCELERATOR) if accelerators else (_DISPLAY,)
     return [
-        PciCard(folder.name, number(folder / "device"), numa_node(folder.name))
+        PciGpu(folder.name, number(folder / "device"), numa_node(folder.name))
         for folder in folders
         if number(folder / "vendor") == vendor and number(folder / "class") >> 16 in classes
     ]
@@ -73,7 +73,7 @@ def pci_address(text: str) -> str:
 
 
 def physical_id(address: str) -> str | None:
-    """Return what tells the card at *address* from all others: NVIDIA's UUID, else the address."""
+    """Return what tells the GPU at *address* from all others: NVIDIA's UUID, else the address."""
     if not address:
         return None
     lines = _text(ROOT / "proc/driver/nvidia/gpus" / address / "information").splitlines()
@@ -89,8 +89,8 @@ def wsl_gpu() -> str | None:
     """
     if not exists("dev/dxg"):
         return None
-    shown = pci_cards(_MICROSOFT) or []
-    addresses = [card.address for card in shown] or ["dxg"]
+    shown = pci_gpus(_MICROSOFT) or []
+    addresses = [gpu.address for gpu in shown] or ["dxg"]
     return addresses[0] if len(addresses) == 1 else None
 
 
@@ -119,27 +119,27 @@ def _has_nvidia_gpu() -> bool | None:
         return True
     if exists("dev/dxg"):  # WSL shows some GPU, not whose
         return None
-    cards = pci_cards(NVIDIA)
-    return None if cards is None else bool(cards)
+    gpus = pci_gpus(NVIDIA)
+    return None if gpus is None else bool(gpus)
 
 
 def _has_amd_gpu() -> bool | None:
     if exists("dev/kfd"):
         return True
-    cards = pci_cards(AMD, accelerators=True)
-    return None if cards is None else bool(cards)
+    gpus = pci_gpus(AMD, accelerators=True)
+    return None if gpus is None else bool(gpus)
 
 
 def _has_intel_gpu() -> bool | None:
-    cards = pci_cards(INTEL)
-    return None if cards is None else bool(cards)
+    gpus = pci_gpus(INTEL)
+    return None if gpus is None else bool(gpus)
 
 
 def _has_hardware_of_intel() -> bool | None:
-    maker, cards = cpu_maker(), pci_cards(INTEL, accelerators=True)
-    if maker == "GenuineIntel" or cards:
+    maker, gpus = cpu_maker(), pci_gpus(INTEL, accelerators=True)
+    if maker == "GenuineIntel" or gpus:
         return True
-    return False if maker and cards is not None else None
+    return False if maker and gpus is not None else None
 
 
 def has_gpu() -> bool | None:
@@ -151,8 +151,8 @@ def has_gpu() -> bool | None:
         return True
     if exists("dev/dxg"):
         return None
-    by_maker = [pci_cards(maker, accelerators=True) for maker in (NVIDIA, AMD)]
-    by_maker.append(pci_cards(INTEL))
+    by_maker = [pci_gpus(maker, accelerators=True) for maker in (NVIDIA, AMD)]
+    by_maker.append(pci_gpus(INTEL))
     return None if None in by_maker else any(by_maker)
 
 

@@ -57,7 +57,7 @@ class PhysicalDevice:
     Attributes:
         device_type: The type whose factory saw it.
         index: Its number for that type's runtime.
-        physical_id: Its UUID or PCI id; devices of several types on one card share it.
+        physical_id: Its UUID or PCI id; devices of several types on one GPU share it.
         description: One line for a person, such as ``"NVIDIA H200"``.
         device_class: ``"CPU"``, ``"GPU"`` or ``"NPU"``.
         memory_bytes: Its memory in bytes, 0 where unknown.

@@ -70,7 +70,7 @@ ELEMENT_TYPES: dict[str, ElementType] = {
     "tensor(int2)": ElementType("int2", 26, in_numpy=False, per_byte=4),
 }
 
-_TORCH_NAMES = {"hip": "cuda"}  # torch calls AMD's cards so
+_TORCH_NAMES = {"hip": "cuda"}  # torch calls AMD's GPUs so
 _SHARE_A_BYTE = frozenset(each.name for each in ELEMENT_TYPES.values() if each.per_byte > 1)
 
 

@@ -35,7 +35,7 @@ def bound_call(
     """Bind *opened* anew, for inputs of one signature; what this gives serves one call at a time.
 
     Outputs are of the kind of the inputs: of torch if one of these is, else of ONNX Runtime if one
-    is, else of numpy. They lie on the card if an input does, and on the host otherwise.
+    is, else of numpy. They lie on the GPU if an input does, and on the host otherwise.
 
     Args:
         opened: The session.
@@ -50,7 +50,7 @@ def bound_call(
         them that has to be copied since it cannot be read as it lies. It gives the outputs.
     """
     kinds = {found.kind for found in described.values()}
-    cards = [found.memory for found in described.values() if found.memory.startswith("cuda")]
+    gpus = [found.memory for found in described.values() if found.memory.startswith("cuda")]
     # A binding keeps ONNX Runtime's own values; they may be large and are not ours to keep.
     clears = "ort" in kinds
     gather = takes_host_memory(opened.spec) and not clears
@@ -65,7 +65,7 @@ def bound_call(
             port,
             index,
             kind=kind,
-            memory=cards[0] if cards else HOST,
+            memory=gpus[0] if gpus else HOST,
             shape=shapes.get(port.name),
         )
         for index, port in enumerate(outputs)
@@ -74,8 +74,8 @@ def bound_call(
     if len(writes) == len(feeds) and not any(had.make_room for had in results.values()):
         return _short(opened, native, writes, results)
     # Whoever reads a value of ONNX Runtime, or memory of the host, knows of no stream.
-    can_queue = kinds == {"torch"} and len(cards) == len(described)
-    run = _run(opened, native, cards, stream if can_queue else None)
+    can_queue = kinds == {"torch"} and len(gpus) == len(described)
+    run = _run(opened, native, gpus, stream if can_queue else None)
     return _full(opened, native, feeds, results, run, clears=clears)
 
 
@@ -149,7 +149,7 @@ def _full(
 
 
 def _run(
-    opened: OpenedSession, native: Any, cards: Sequence[str], stream: SessionStream | None
+    opened: OpenedSession, native: Any, gpus: Sequence[str], stream: SessionStream | None
 ) -> Callable[[], None]:
     """Return what runs *native* in order with what torch has queued on its current stream.
 
@@ -159,11 +159,11 @@ def _run(
     if stream is not None:
         return stream.in_order(partial(run, native, opened.queued_run_options))
     run_now = partial(run, native, opened.run_options)
-    return partial(_wait_and_run, cards[0], run_now) if cards else run_now
+    return partial(_wait_and_run, gpus[0], run_now) if gpus else run_now
 
 
-def _wait_and_run(card: str, run: Callable[[], None]) -> None:
+def _wait_and_run(gpu: str, run: Callable[[], None]) -> None:
     torch = loaded("torch")
     if torch is not None:
-        torch.cuda.current_stream(card).synchronize()
+        torch.cuda.current_stream(gpu).synchronize()
     run()

@@ -117,7 +117,7 @@ def _tensor(native: Any, port: Port, number: int, given: Described, *, keeps: bo
     # By its address: DLPack would cost as much as a small model and refuses what needs a gradient.
     bind_input, name, shape = native.bind_input, port.name, given.shape
     device, size = native_device_of(given.memory), _element_size(given.dtype)
-    # What lies on a card is read where it lies; what a provider copies has to be bound anew.
+    # What lies on a GPU is read where it lies; what a provider copies has to be bound anew.
     stays_bound = keeps and given.memory != HOST
     bound = 0
 

@@ -170,13 +170,13 @@ class OnnxModel:
             device: A device with a provider of ONNX Runtime.
             feeds: An array for each input, of its dtype and rank: of numpy, of torch or an
                 ``OrtValue``. Texts are ``str``, or bytes in UTF-8. What numpy lacks, such as
-                bfloat16, is an array of ml_dtypes. Tensors of torch lie on the host, or on the card
+                bfloat16, is an array of ml_dtypes. Tensors of torch lie on the host, or on the GPU
                 that the provider computes on; gradients do not pass.
 
         Returns:
             An array for each output, in the model's order; a later call does not change it. It is a
             tensor of torch if an input is one, else an ``OrtValue`` if one is, else numpy's, and
-            lies on the card if an input does. Texts and sequences are what ONNX Runtime gives. What
+            lies on the GPU if an input does. Texts and sequences are what ONNX Runtime gives. What
             numpy lacks is an array of ml_dtypes where that is installed, or an ``OrtValue``.
 
         Raises:

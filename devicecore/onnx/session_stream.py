@@ -1,4 +1,4 @@
-"""A stream of torch that a session computes on, so that the card keeps the order and nobody waits.
+"""A stream of torch that a session computes on, so that the GPU keeps the order and nobody waits.
 
 Without one, ONNX Runtime computes on a stream that torch does not know: the host then has to wait
 for torch before each run, and for the run before torch goes on.
@@ -24,12 +24,12 @@ class SessionStream:
     """A stream for one session.
 
     Args:
-        card: Torch's name of the card, such as ``"cuda:0"``.
+        gpu: Torch's name of the GPU, such as ``"cuda:0"``.
     """
 
-    def __init__(self, card: str) -> None:
+    def __init__(self, gpu: str) -> None:
         self._torch = sys.modules["torch"]
-        self._stream = self._torch.cuda.Stream(card)
+        self._stream = self._torch.cuda.Stream(gpu)
         self.options: Mapping[str, str] = {_OPTION: str(self._stream.cuda_stream)}
 
     def in_order(self, run: Callable[[], object]) -> Callable[[], None]:
@@ -60,7 +60,7 @@ class SessionStream:
 
 
 def stream_for(device: Device, options: Mapping[str, str]) -> SessionStream | None:
-    """Return a stream for a session on *device*, or None where torch does not share its card.
+    """Return a stream for a session on *device*, or None where torch does not share its GPU.
 
     Args:
         device: The device.

@@ -40,7 +40,7 @@ def run_unbound(
 ) -> dict[str, Any]:
     """Run *session* on *feeds* and return its outputs.
 
-    Numbers come out as tensors of torch, on the card where one lies, if an input is one; texts and
+    Numbers come out as tensors of torch, on the GPU where one lies, if an input is one; texts and
     sequences as ONNX Runtime gives them.
 
     Args:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 HOST = "cpu"
 
 _ON_AMD = frozenset({"MIGraphXExecutionProvider", "ROCMExecutionProvider"})
-# Providers whose tensors lie in a card's memory that torch calls "cuda", AMD's included.
+# Providers whose tensors lie in a GPU's memory that torch calls "cuda", AMD's included.
 _ON_CUDA = frozenset({"CUDAExecutionProvider", "TensorrtExecutionProvider"}) | _ON_AMD
 _AMD = 0x1002  # its PCI number, by which ONNX Runtime tells whose memory it is
 
 
 def memory_of(spec: SessionSpec) -> str:
-    """Return where a session of *spec* takes its tensors: ``"cpu"``, or torch's name of a card.
+    """Return where a session of *spec* takes its tensors: ``"cpu"``, or torch's name of a GPU.
 
     Tensors of the host are taken by every session; this is where nothing needs to be moved.
     """
@@ -62,7 +62,7 @@ def native_device_of(memory: str) -> Any:
 
 
 def _device_of_amd(ort: Any, index: int) -> Any:
-    """Return the device of a build for AMD's cards, which has no provider for others."""
+    """Return the device of a build for AMD's GPUs, which has no provider for others."""
     try:
         return ort.OrtDevice.make("gpu", index, _AMD)
     except TypeError:  # before onnxruntime 1.23 a device has no maker, and each GPU is "cuda"

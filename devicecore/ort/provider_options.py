@@ -145,7 +145,7 @@ def in_between(
 ) -> list[tuple[str, dict[str, str]]]:
     """Return providers, with their options, for what that of *spec* leaves, before the CPU's.
 
-    What TensorRT does not take stays on its card.
+    What TensorRT does not take stays on its GPU.
 
     Args:
         spec: How the session is opened.
@@ -154,15 +154,15 @@ def in_between(
     """
     if spec.provider not in {_TENSORRT, _TENSORRT_RTX} or CUDA_PROVIDER not in available:
         return []
-    same = {key: spec.options[key] for key in _OF_THE_CARD if key in spec.options}
-    if spec.ep_device_index is not None:  # of a plug-in, which is told its card in no option
+    same = {key: spec.options[key] for key in _OF_THE_GPU if key in spec.options}
+    if spec.ep_device_index is not None:  # of a plug-in, which is told its GPU in no option
         same.setdefault("device_id", str(spec.ep_device_index))
     plain = Preferences(wanted.precision)
     return [(CUDA_PROVIDER, provider_options(SessionSpec(CUDA_PROVIDER, same), plain, {}))]
 
 
-# Which card, and on which stream: CUDA's options have the same names.
-_OF_THE_CARD = ("device_id", "user_compute_stream")
+# Which GPU, and on which stream: CUDA's options have the same names.
+_OF_THE_GPU = ("device_id", "user_compute_stream")
 _IN_FLOAT32 = {
     CUDA_PROVIDER: {"use_tf32": "0"},
     OPENVINO: {"precision": "FP32"},

@@ -77,7 +77,7 @@ def resolve_device(
         runtime: Whose devices; None for those of this process.
 
     Returns:
-        A word in lower case, with the index if that is not 0; a ROCm card is ``"cuda"`` to torch.
+        A word in lower case, with the index if that is not 0; a ROCm GPU is ``"cuda"`` to torch.
 
     Raises:
         NotLiveError: With *strict*, a device that is no CPU is wanted and none is live.

@@ -10,7 +10,7 @@ from attrs import frozen
 from devicecore.device import Device
 from devicecore.runtime import default_runtime
 from devicecore.scope.adapters import Placement, placement
-from devicecore.scope.parse_device import card_of, find, is_class, of_type
+from devicecore.scope.parse_device import find, gpu_of, is_class, of_type
 from devicecore.scope.scope_stack import OUTSIDE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class CachedPlacement(Placement):
         is_fixed: Whether it stays true until the device is gone.
         is_fixed_outside: The same, outside of all scopes.
         absent: The type whose index was absent, so that the scopes around have a say in it.
-        card: The card that was current then, None where the device is on none.
+        gpu: The GPU that was current then, None where the device is on none.
         devices: All that there were, where the name is that of a class.
         picks: What the registry had picked by then, where the name is that of a class.
     """
@@ -42,7 +42,7 @@ class CachedPlacement(Placement):
     is_fixed: bool = True
     is_fixed_outside: bool = True
     absent: str | None = None
-    card: tuple[str, int | None] | None = None
+    gpu: tuple[str, int | None] | None = None
     devices: tuple[Device, ...] | None = None
     picks: Any = None
 
@@ -88,7 +88,7 @@ def is_still_true(found: CachedPlacement, around: Frame, now: tuple[Adapter, ...
         and of_type(found.absent, around) not in {None, device}
     ):
         return False
-    if found.card is not None and card_of(device, now) != found.card:
+    if found.gpu is not None and gpu_of(device, now) != found.gpu:
         return False
     return found.devices is None or (found.devices is _devices() and found.picks is _picks())
 
@@ -99,10 +99,10 @@ def _depending(wanted: DeviceName, placed: Placement, around: Frame) -> CachedPl
     absent = kind if wanted.index is None else None
     if absent and of_type(absent, around) is not None:
         return _found(placed, is_kept=False)
-    card = card_of(placed.device, placed.adapters) if absent else None
+    gpu = gpu_of(placed.device, placed.adapters) if absent else None
     if is_class(kind):
-        return _found(placed, absent=absent, card=card, devices=_devices(), picks=_picks())
-    return _found(placed, absent=absent, card=card)
+        return _found(placed, absent=absent, gpu=gpu, devices=_devices(), picks=_picks())
+    return _found(placed, absent=absent, gpu=gpu)
 
 
 def _found(
@@ -110,11 +110,11 @@ def _found(
     *,
     is_kept: bool = True,
     absent: str | None = None,
-    card: tuple[str, int | None] | None = None,
+    gpu: tuple[str, int | None] | None = None,
     devices: tuple[Device, ...] | None = None,
     picks: Any = None,
 ) -> CachedPlacement:
-    is_fixed_outside = not placed.refused and card is None and devices is None
+    is_fixed_outside = not placed.refused and gpu is None and devices is None
     return CachedPlacement(
         placed.device,
         placed.adapters,
@@ -125,7 +125,7 @@ def _found(
         is_fixed_outside and absent is None,
         is_fixed_outside,
         absent,
-        card,
+        gpu,
         devices,
         picks,
     )

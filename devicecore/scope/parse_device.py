@@ -29,7 +29,7 @@ _SHORT = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?::([0-9]{1,9}))?")
 _foreign: dict[DeviceName, Device] = {}
 
 # The types of which a framework can make one device the current one.
-_CARDS = frozenset({"CUDA", "ROCM", "XPU"})
+_GPUS = frozenset({"CUDA", "ROCM", "XPU"})
 
 
 def read(given: Any) -> DeviceName | Device:
@@ -133,13 +133,13 @@ def current_index(device_type: str, adapters: tuple[Adapter, ...]) -> int | None
     return next((index for index in indices if index is not None), None)
 
 
-def card_of(device: Device, adapters: tuple[Adapter, ...]) -> tuple[str, int | None] | None:
-    """Return which card is current, of the type on whose memory *device* computes.
+def gpu_of(device: Device, adapters: tuple[Adapter, ...]) -> tuple[str, int | None] | None:
+    """Return which GPU is current, of the type on whose memory *device* computes.
 
     None where no framework has such.
     """
     kind = device.memory_device.device_type
-    return (kind, current_index(kind, adapters)) if kind in _CARDS else None
+    return (kind, current_index(kind, adapters)) if kind in _GPUS else None
 
 
 def is_class(device_type: str) -> bool:

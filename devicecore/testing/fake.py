@@ -25,7 +25,7 @@ class FakeFactory(DeviceFactory):
         ['/device:CUDA:0', '/device:CUDA:1']
 
     Attributes:
-        count: How many cards there are.
+        count: How many GPUs there are.
         device_class: Their class.
         answer: What every probe answers; None for "live".
         torch_name: torch's name of the devices before the index, such as ``"cuda"``, or None.
@@ -41,7 +41,7 @@ class FakeFactory(DeviceFactory):
     own_kernels: tuple[Kernel, ...] = ()
 
     def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
-        """Return `answer`, or say that the fake cards are live."""
+        """Return `answer`, or say that the fake GPUs are live."""
         del framework, deep
         if self.answer is not None:
             return self.answer
@@ -49,7 +49,7 @@ class FakeFactory(DeviceFactory):
         return Liveness("live", "ran", reason="a fake is always live", devices=devices)
 
     def list_physical_devices(self) -> Sequence[PhysicalDevice]:
-        """Return the fake cards."""
+        """Return the fake GPUs."""
         return tuple(
             PhysicalDevice(
                 self.device_type,
@@ -62,17 +62,17 @@ class FakeFactory(DeviceFactory):
         )
 
     def create_devices(self, options: DeviceOptions, name_prefix: str) -> Sequence[Device]:
-        """Return a device for each fake card that *options* let through."""
+        """Return a device for each fake GPU that *options* let through."""
         return [
             Device(
-                f"{name_prefix}/device:{self.device_type}:{card.index}",
-                device_class=card.device_class,
-                description=card.description,
-                physical_id=card.physical_id,
+                f"{name_prefix}/device:{self.device_type}:{gpu.index}",
+                device_class=gpu.device_class,
+                description=gpu.description,
+                physical_id=gpu.physical_id,
                 frameworks=options.frameworks,
-                torch_device=f"{self.torch_name}:{card.index}" if self.torch_name else None,
+                torch_device=f"{self.torch_name}:{gpu.index}" if self.torch_name else None,
             )
-            for card in options.chosen(self.device_type, self.list_physical_devices())
+            for gpu in options.chosen(self.device_type, self.list_physical_devices())
         ]
 
     def kernels(self) -> Iterable[Kernel]:

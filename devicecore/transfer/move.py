@@ -48,7 +48,7 @@ def tensors_to_device(
     Args:
         data: Any structure, of any depth.
         device: Whatever names a device for `device_scope`, and the same device: without an index,
-            that of the scope around or the current card. A device that runs models only, such as
+            that of the scope around or the current GPU. A device that runs models only, such as
             ``"tensorrt:0"``, means the one that owns its memory.
         non_blocking: Whether copies to a GPU may be queued on its current stream. Page-locked
             tensors must not be changed before the copy is done.

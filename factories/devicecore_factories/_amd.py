@@ -1,4 +1,4 @@
-"""AMD's cards as ROCm's kernel driver lists them in the system's files, in the order of HIP."""
+"""AMD's GPUs as ROCm's kernel driver lists them in the system's files, in the order of HIP."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _VARIABLES = (("ROCR_VISIBLE_DEVICES",), ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_D
 
 
 def hidden() -> Liveness | None:
-    """Return what hides all cards from HIP in this process; None if nothing is known to."""
+    """Return what hides all GPUs from HIP in this process; None if nothing is known to."""
     _, hider = _shown()
     return _visibility.hides(hider, TITLE) if hider else None
 
 
-def cards() -> list[PhysicalDevice]:
-    """Return the cards that HIP shows to this process, in its order."""
+def gpus() -> list[PhysicalDevice]:
+    """Return the GPUs that HIP shows to this process, in its order."""
     found, _ = _shown()
-    return [evolve(card, index=index) for index, card in enumerate(found)]
+    return [evolve(gpu, index=index) for index, gpu in enumerate(found)]
 
 
 def _shown() -> tuple[list[PhysicalDevice], str]:
-    """Return the cards that the variables let through, and the variable that hides the last."""
+    """Return the GPUs that the variables let through, and the variable that hides the last."""
     folders = sorted((_hardware.ROOT / _NODES).glob("[0-9]*"), key=lambda node: int(node.name))
     nodes = [(folder, _properties(folder / "properties")) for folder in folders]
-    found = [_card(folder, facts) for folder, facts in nodes if facts.get("simd_count")]
+    found = [_gpu(folder, facts) for folder, facts in nodes if facts.get("simd_count")]
     hider = ""
     for names in _VARIABLES:
         name = next((name for name in names if _visibility.value_of(name) is not None), "")
@@ -48,7 +48,7 @@ def _shown() -> tuple[list[PhysicalDevice], str]:
     return found, hider
 
 
-def _card(folder: Path, facts: Mapping[str, int]) -> PhysicalDevice:
+def _gpu(folder: Path, facts: Mapping[str, int]) -> PhysicalDevice:
     place = facts.get("location_id", 0)
     bus, slot, function = place >> 8, place >> 3 & 0x1F, place & 7
     address = f"{facts.get('domain', 0):04x}:{bus:02x}:{slot:02x}.{function}"
@@ -65,9 +65,9 @@ def _card(folder: Path, facts: Mapping[str, int]) -> PhysicalDevice:
 
 
 def _chosen(found: Sequence[PhysicalDevice], text: str) -> list[PhysicalDevice]:
-    """Return the cards that *text* names, by number or as ``GPU-`` and their unique id."""
-    names = {str(index): card for index, card in enumerate(found)}
-    names |= {f"gpu-{card.details['unique_id']}": card for card in found}
+    """Return the GPUs that *text* names, by number or as ``GPU-`` and their unique id."""
+    names = {str(index): gpu for index, gpu in enumerate(found)}
+    names |= {f"gpu-{gpu.details['unique_id']}": gpu for gpu in found}
     chosen = []
     for part in text.lower().split(","):
         if part.strip() not in names:  # as HIP does: what comes after a wrong one is hidden too
@@ -79,7 +79,7 @@ def _chosen(found: Sequence[PhysicalDevice], text: str) -> list[PhysicalDevice]:
 def _properties(file: Path) -> dict[str, int]:
     try:
         lines = file.read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:  # those of cards that this user may not open cannot be read
+    except OSError:  # those of GPUs that this user may not open cannot be read
         return {}
     pairs = (line.split() for line in lines)
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}  # noqa: PLR2004 - a name and a number

@@ -1,4 +1,4 @@
-"""Answers of several cards, and of several frameworks, put together to one."""
+"""Answers of several GPUs, and of several frameworks, put together to one."""
 
 from __future__ import annotations
 
@@ -33,23 +33,22 @@ def not_live(error: NotLiveError) -> Liveness:
     return Liveness(state, "opened", error.reason, fix=error.fix)
 
 
-def of_cards(framework: str, tried: Iterable[tuple[PhysicalDevice, Liveness]]) -> Liveness:
-    """Return one answer for all cards: live if one of them is, and saying why others are not."""
+def of_gpus(framework: str, tried: Iterable[tuple[PhysicalDevice, Liveness]]) -> Liveness:
+    """Return one answer for all GPUs: live if one of them is, and saying why others are not."""
     pairs = list(tried)
     if not pairs:
         return Liveness("absent", "opened", reason="it shows no device")
-    cards = tuple(
-        card
+    gpus = tuple(
+        gpu
         if answer.is_live
-        else evolve(card, details={**card.details, _why(framework): answer.reason})
-        for card, answer in pairs
+        else evolve(gpu, details={**gpu.details, _why(framework): answer.reason})
+        for gpu, answer in pairs
     )
     first = best(answer for _, answer in pairs)
     detail = "\n".join(
-        f"{card.device_type}:{card.index}: {answer.reason or answer.detail}"
-        for card, answer in pairs
+        f"{gpu.device_type}:{gpu.index}: {answer.reason or answer.detail}" for gpu, answer in pairs
     )
-    return evolve(first, detail="\n".join(filter(None, (detail, first.detail))), devices=cards)
+    return evolve(first, detail="\n".join(filter(None, (detail, first.detail))), devices=gpus)
 
 
 def of_frameworks(answers: Mapping[str, Liveness]) -> Liveness:
@@ -64,11 +63,11 @@ def of_frameworks(answers: Mapping[str, Liveness]) -> Liveness:
     return evolve(found, frameworks=answers, devices=seen_by(answers.values()))
 
 
-def live_frameworks(card: PhysicalDevice, frameworks: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the live *frameworks* that work on *card* as well."""
-    return tuple(each for each in frameworks if _why(each) not in card.details)
+def live_frameworks(gpu: PhysicalDevice, frameworks: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the live *frameworks* that work on *gpu* as well."""
+    return tuple(each for each in frameworks if _why(each) not in gpu.details)
 
 
 def _why(framework: str) -> str:
-    """Return the key under which a card's details say why *framework* does not work on it."""
+    """Return the key under which a GPU's details say why *framework* does not work on it."""
     return f"why_not_{framework}"

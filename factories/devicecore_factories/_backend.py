@@ -23,13 +23,13 @@ _SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 
 
 class BackendFactory(DeviceFactory):
-    """Looks first, tries only what looks right, and makes a device for each card that was seen.
+    """Looks first, tries only what looks right, and makes a device for each GPU that was seen.
 
     Without the hardware nothing else is looked at: no package and no driver would help. The same
     holds for hardware that a variable hides.
 
     Attributes:
-        hardware: What the cards are called, for a person.
+        hardware: What the GPUs are called, for a person.
         systems: The values of ``sys.platform`` that it exists for.
     """
 
@@ -55,11 +55,11 @@ class BackendFactory(DeviceFactory):
     def create_devices(self, options: DeviceOptions, name_prefix: str) -> Sequence[Device]:
         seen = options.physical or tuple(self.list_physical_devices())
         made = []
-        for card in options.chosen(self.device_type, seen):
-            live = _answers.live_frameworks(card, options.frameworks or self.frameworks)
+        for gpu in options.chosen(self.device_type, seen):
+            live = _answers.live_frameworks(gpu, options.frameworks or self.frameworks)
             if live:
-                name = f"{name_prefix}/device:{self.device_type}:{card.index}"
-                made.append(self.make(card, name, evolve(options, frameworks=live)))
+                name = f"{name_prefix}/device:{self.device_type}:{gpu.index}"
+                made.append(self.make(gpu, name, evolve(options, frameworks=live)))
         return made
 
     def exists_here(self) -> bool:
@@ -80,20 +80,20 @@ class BackendFactory(DeviceFactory):
 
     @abstractmethod
     def try_out(self, framework: str) -> Liveness:
-        """Run something on every card and return what came of it; in a child process."""
+        """Run something on every GPU and return what came of it; in a child process."""
 
     @abstractmethod
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
-        """Return the device on *card*, live for ``options.frameworks``; opens nothing."""
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        """Return the device on *gpu*, live for ``options.frameworks``; opens nothing."""
 
 
-def facts_of(card: PhysicalDevice, options: DeviceOptions) -> dict[str, Any]:
-    """Return the arguments of a `Device` that *card* and *options* decide."""
+def facts_of(gpu: PhysicalDevice, options: DeviceOptions) -> dict[str, Any]:
+    """Return the arguments of a `Device` that *gpu* and *options* decide."""
     return {
-        "device_class": card.device_class,
-        "description": card.description,
-        "physical_id": card.physical_id,
-        "memory_limit": options.memory_limit or card.memory_bytes,
-        "locality": DeviceLocality(card.details.get("pci_bus_id", ""), card.numa_node),
+        "device_class": gpu.device_class,
+        "description": gpu.description,
+        "physical_id": gpu.physical_id,
+        "memory_limit": options.memory_limit or gpu.memory_bytes,
+        "locality": DeviceLocality(gpu.details.get("pci_bus_id", ""), gpu.numa_node),
         "frameworks": options.frameworks,
     }

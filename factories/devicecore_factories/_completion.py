@@ -1,4 +1,4 @@
-"""The thread that learns when a card has finished what was queued on it."""
+"""The thread that learns when a GPU has finished what was queued on it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Mark(Protocol):
     """A place in a stream, such as an event of torch."""
 
     def synchronize(self) -> None:
-        """Wait until the card is there."""
+        """Wait until the GPU is there."""
 
 
 @define(eq=False)
 class Queued:
-    """A call whose work the card has not finished yet.
+    """A call whose work the GPU has not finished yet.
 
     Attributes:
         future: What its caller waits for.
         result: What the call returned.
         mark: The place in the stream after its work; None once it was reached.
-        late: Turns an error that the card reports only now into the one that the caller gets.
+        late: Turns an error that the GPU reports only now into the one that the caller gets.
     """
 
     future: Future[Any]
@@ -42,7 +42,7 @@ class Queued:
     late: Callable[[Exception], Exception]
 
     def settle(self) -> None:
-        """Wait for the card, then complete the future; its callbacks run here.
+        """Wait for the GPU, then complete the future; its callbacks run here.
 
         The mark goes first: whoever waits may end the program at once, and a driver's event that
         is freed in a thread while Python ends aborts the process.
@@ -68,7 +68,7 @@ class Completion:
 
     Args:
         name: The thread's name.
-        prepare: Run first in the thread, such as choosing the card that it speaks to.
+        prepare: Run first in the thread, such as choosing the GPU that it speaks to.
     """
 
     def __init__(self, name: str, prepare: Callable[[], object]) -> None:

@@ -37,7 +37,7 @@ DRIVER = re.compile(
     r"|valid external Instance reference no longer exists",
     re.IGNORECASE,
 )
-# After one of these the context refuses all further work, so the card is lost to this process.
+# After one of these the context refuses all further work, so the GPU is lost to this process.
 LOST = re.compile(
     r"illegal memory access|unspecified launch failure|device-side assert|misaligned address"
     r"|illegal instruction|invalid program counter|hardware stack error"
@@ -101,7 +101,7 @@ NO_IMAGE = re.compile(
     r"|\bHSA_STATUS_ERROR_INVALID_(ISA|CODE_OBJECT\w*)",
     re.IGNORECASE,
 )
-# What a library of the card's maker cannot do there. A wrong argument is the program's.
+# What a library of the GPU's maker cannot do there. A wrong argument is the program's.
 NO_LIBRARY = re.compile(
     r"\b(CUBLAS|CUDNN|HIPBLAS)_STATUS_"
     r"(NOT_INITIALIZED|INTERNAL_ERROR|EXECUTION_FAILED|MAPPING_ERROR|UNKNOWN"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def device_error(device: Device, error: Exception) -> DeviceError | None:
     """Return what *error* means for *device*; None if it is no matter of the device.
 
-    A lost card takes its devices along.
+    A lost GPU takes its devices along.
     """
     if isinstance(error, OutOfMemoryError):
         # ONNX Runtime knows its provider, not our device.
@@ -46,7 +46,7 @@ def _judged(device: Device, error: RuntimeError, text: str) -> DeviceError | Non
     if FORKED.search(text):
         return DeviceGoneError(device.name, "it was opened before this process was forked")
     if NO_IMAGE.search(text):
-        reason = "it has no kernel for this card"
+        reason = "it has no kernel for this GPU"
         return NotLiveError(device.name, "broken", reason, "install a build that has")
     if DRIVER.search(text) and LOST.search(text):
         return lost(device, error)
@@ -56,7 +56,7 @@ def _judged(device: Device, error: RuntimeError, text: str) -> DeviceError | Non
 
 
 def lost(device: Device, error: Exception) -> DeviceGoneError:
-    """Take *device* and all others on its card out of use, and return the error that says so."""
+    """Take *device* and all others on its GPU out of use, and return the error that says so."""
     reason = first_line(error)
     if device.device_class == "CPU":  # the host itself does not go with it
         device.retire(reason)

@@ -1,4 +1,4 @@
-"""NVIDIA's driver: whether it is there, and its cards in the order of the CUDA runtime.
+"""NVIDIA's driver: whether it is there, and its GPUs in the order of the CUDA runtime.
 
 The driver's own library is asked, since the numbers of CUDA are not those of NVML, and since it
 obeys ``CUDA_VISIBLE_DEVICES``. Asking it starts it, and what was started does not survive a fork;
@@ -25,7 +25,7 @@ _MAJOR, _MINOR = 75, 76  # CUdevice_attribute
 
 
 def hidden() -> Liveness | None:
-    """Return what hides all cards from CUDA in this process; None if nothing is known to."""
+    """Return what hides all GPUs from CUDA in this process; None if nothing is known to."""
     value = _visibility.value_of(_VISIBLE)
     if value is None:
         return None
@@ -51,7 +51,7 @@ def driver_metadata() -> Liveness:
 
 
 class CudaDriver:
-    """Asks the driver for its cards; building one starts the driver in this process.
+    """Asks the driver for its GPUs; building one starts the driver in this process.
 
     Raises:
         NotLiveError: The driver is missing, or does not start; its own words are the reason.
@@ -69,18 +69,18 @@ class CudaDriver:
         self._call("cuInit", 0)
 
     def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
-        """Return the cards; so that a child process can be asked for them."""
+        """Return the GPUs; so that a child process can be asked for them."""
         del framework, deep
-        return Liveness("untried", "opened", devices=tuple(self.cards()))
+        return Liveness("untried", "opened", devices=tuple(self.gpus()))
 
-    def cards(self) -> list[PhysicalDevice]:
-        """Return the cards that CUDA shows to this process, in its order."""
+    def gpus(self) -> list[PhysicalDevice]:
+        """Return the GPUs that CUDA shows to this process, in its order."""
         count = ctypes.c_int()
         self._call("cuDeviceGetCount", ctypes.byref(count))
-        return [self._card(index) for index in range(count.value)]
+        return [self._gpu(index) for index in range(count.value)]
 
-    def _card(self, index: int) -> PhysicalDevice:
-        from uuid import UUID  # late: only a card needs it
+    def _gpu(self, index: int) -> PhysicalDevice:
+        from uuid import UUID  # late: only a GPU needs it
 
         device = ctypes.c_int()
         self._call("cuDeviceGet", ctypes.byref(device), index)
@@ -91,7 +91,7 @@ class CudaDriver:
         memory = ctypes.c_size_t()
         self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), device)
         uuid = (ctypes.c_ubyte * 16)()
-        # The second version tells the parts of one card apart (MIG); older drivers lack it.
+        # The second version tells the parts of one GPU apart (MIG); older drivers lack it.
         ask = (
             "cuDeviceGetUuid_v2" if hasattr(self._cuda, "cuDeviceGetUuid_v2") else "cuDeviceGetUuid"
         )
@@ -142,14 +142,14 @@ def id_under_wsl() -> str | None:
     if known is None:
         return None
     try:
-        cards = CudaDriver().cards()
+        gpus = CudaDriver().gpus()
     except NotLiveError:
         return known
-    return cards[0].physical_id if len(cards) == 1 else None
+    return gpus[0].physical_id if len(gpus) == 1 else None
 
 
-def cards_from_child() -> tuple[PhysicalDevice, ...]:
-    """Return the cards in the order of CUDA, with the driver started in a child process only."""
+def gpus_from_child() -> tuple[PhysicalDevice, ...]:
+    """Return the GPUs in the order of CUDA, with the driver started in a child process only."""
     if driver_metadata().state != "untried" or getattr(sys, "frozen", False):
         return ()
     from devicecore.liveness.isolation import probe_in_child  # late: it imports subprocess

@@ -40,7 +40,7 @@ class SessionDevice(Device):
             raise known from error
 
     def device_error(self, error: Exception) -> DeviceError | None:
-        """Return what an error of ONNX Runtime means; a lost card takes its devices along."""
+        """Return what an error of ONNX Runtime means; a lost GPU takes its devices along."""
         return _faults.device_error(self, error)
 
     def was_opened_before_fork(self) -> bool:

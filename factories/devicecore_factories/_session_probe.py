@@ -63,34 +63,34 @@ def look_at(offers: Iterable[Offer]) -> Liveness:
 
 
 def try_offers(
-    offers: Iterable[Offer], cards_of: Callable[[Offer], Sequence[PhysicalDevice]]
+    offers: Iterable[Offer], gpus_of: Callable[[Offer], Sequence[PhysicalDevice]]
 ) -> Liveness:
-    """Run a small model on every card of the first offer that works, and compare.
+    """Run a small model on every GPU of the first offer that works, and compare.
 
     Args:
-        offers: The ways to the cards, best first; at least one.
-        cards_of: Returns the cards of one, each with its session.
+        offers: The ways to the GPUs, best first; at least one.
+        gpus_of: Returns the GPUs of one, each with its session.
     """
     tried: list[Liveness] = []
     for offer in offers:
         answer = offer.look()
         if answer.state == "untried":
-            answer = _try(offer, cards_of)
+            answer = _try(offer, gpus_of)
         if answer.is_live:
             return answer
         tried.append(answer)
     return _answers.best(tried)
 
 
-def _try(offer: Offer, cards_of: Callable[[Offer], Sequence[PhysicalDevice]]) -> Liveness:
+def _try(offer: Offer, gpus_of: Callable[[Offer], Sequence[PhysicalDevice]]) -> Liveness:
     try:
-        cards = cards_of(offer)
+        gpus = gpus_of(offer)
     except NotLiveError as error:
         return _answers.not_live(error)
-    return _answers.of_cards("onnx", [(card, probe_provider(session_of(card))) for card in cards])
+    return _answers.of_gpus("onnx", [(gpu, probe_provider(session_of(gpu))) for gpu in gpus])
 
 
-def plugin_cards(device_type: str, offer: Offer, hardware: Iterable[str]) -> list[PhysicalDevice]:
+def plugin_gpus(device_type: str, offer: Offer, hardware: Iterable[str]) -> list[PhysicalDevice]:
     """Return the devices that a plug-in offers on *hardware*, each with its session.
 
     Args:
@@ -109,12 +109,12 @@ def plugin_cards(device_type: str, offer: Offer, hardware: Iterable[str]) -> lis
     if not found:
         others = ", ".join(f"{device.hardware} of {device.vendor}" for device in offered)
         raise NotLiveError(offer.provider, "absent", f"it offers only the {others}")
-    return [_card(device_type, index, device) for index, device in enumerate(found)]
+    return [_gpu(device_type, index, device) for index, device in enumerate(found)]
 
 
-def _card(device_type: str, index: int, device: EpDevice) -> PhysicalDevice:
+def _gpu(device_type: str, index: int, device: EpDevice) -> PhysicalDevice:
     where = _address(device)
-    card = PhysicalDevice(
+    gpu = PhysicalDevice(
         device_type,
         index,
         _physical_id(device, where),
@@ -124,7 +124,7 @@ def _card(device_type: str, index: int, device: EpDevice) -> PhysicalDevice:
         details={"pci_bus_id": where} if where else {},
     )
     spec = SessionSpec(device.provider, ep_device_index=device.index, library=device.library)
-    return with_session(card, spec)
+    return with_session(gpu, spec)
 
 
 def _physical_id(device: EpDevice, address: str) -> str | None:
@@ -140,38 +140,38 @@ def _address(device: EpDevice) -> str:
     return _hardware.pci_address(text) if text else ""
 
 
-def on_cards(
-    cards: Iterable[PhysicalDevice], offered: Iterable[PhysicalDevice]
+def on_gpus(
+    gpus: Iterable[PhysicalDevice], offered: Iterable[PhysicalDevice]
 ) -> list[PhysicalDevice]:
-    """Return those of *cards* that are *offered*, each with its session.
+    """Return those of *gpus* that are *offered*, each with its session.
 
     They are told by their place on the bus; where no place is told, or one that only WSL knows,
     by their order.
     """
-    cards = list(cards)
-    places = {card.details.get("pci_bus_id", ""): card for card in offered}
-    known = {card.details.get("pci_bus_id", "") for card in cards}
+    gpus = list(gpus)
+    places = {gpu.details.get("pci_bus_id", ""): gpu for gpu in offered}
+    known = {gpu.details.get("pci_bus_id", "") for gpu in gpus}
     only_of_wsl = _hardware.exists("dev/dxg") and known.isdisjoint(places)
     in_order = list(offered) if places.keys() == {""} or only_of_wsl else []
     found = []
-    for number, card in enumerate(cards):
-        match = places.get(card.details.get("pci_bus_id", ""))
+    for number, gpu in enumerate(gpus):
+        match = places.get(gpu.details.get("pci_bus_id", ""))
         if in_order:
             match = in_order[number] if number < len(in_order) else None
         if match is not None:
-            found.append(with_session(card, session_of(match)))
+            found.append(with_session(gpu, session_of(match)))
     return found
 
 
-def with_session(card: PhysicalDevice, spec: SessionSpec) -> PhysicalDevice:
-    """Return *card* with *spec* among its details, so that it survives the way from a child."""
-    return evolve(card, details={**card.details, "session": json.dumps(asdict(spec))})
+def with_session(gpu: PhysicalDevice, spec: SessionSpec) -> PhysicalDevice:
+    """Return *gpu* with *spec* among its details, so that it survives the way from a child."""
+    return evolve(gpu, details={**gpu.details, "session": json.dumps(asdict(spec))})
 
 
-def session_of(card: PhysicalDevice) -> SessionSpec:
-    """Return how a session is opened on *card*.
+def session_of(gpu: PhysicalDevice) -> SessionSpec:
+    """Return how a session is opened on *gpu*.
 
     Raises:
         KeyError: `with_session` did not put it there.
     """
-    return SessionSpec(**json.loads(card.details["session"]))
+    return SessionSpec(**json.loads(gpu.details["session"]))

@@ -1,4 +1,4 @@
-"""`TorchDevice`: a card that torch drives."""
+"""`TorchDevice`: a GPU that torch drives."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 _BLOCKING = {"cuda": {"blocking": True}}
 # XPU has these, and `mem_get_info`, only since torch 2.6.
 _MEMORY = {"allocated": "memory_allocated", "reserved": "memory_reserved"}
-# How long a program that ends waits for a card that may hang.
+# How long a program that ends waits for a GPU that may hang.
 _PATIENCE_S = 30.0
 
 
 class TorchDevice(Device):
-    """A card that torch drives; torch is imported, and the card opened, at the first use.
+    """A GPU that torch drives; torch is imported, and the GPU opened, at the first use.
 
     `compute` returns when the work is queued on the caller's current stream. `compute_async` queues
-    it there as well, in the caller's thread; one thread for each device then waits for the card.
+    it there as well, in the caller's thread; one thread for each device then waits for the GPU.
 
     Args:
         name: See `Device`, as the rest.
-        torch_device: torch's name of the card, such as ``"cuda:1"``.
-        cap: The share of the card's memory that torch may take, None for all of it.
+        torch_device: torch's name of the GPU, such as ``"cuda:1"``.
+        cap: The share of the GPU's memory that torch may take, None for all of it.
         facts: The further arguments of `Device`.
     """
 
@@ -59,16 +59,16 @@ class TorchDevice(Device):
     @classmethod
     def on(
         cls,
-        card: PhysicalDevice,
+        gpu: PhysicalDevice,
         name: str,
         options: DeviceOptions,
         torch_device: str,
         session: SessionSpec | None = None,
     ) -> Self:
-        """Return the device on *card*, which torch calls *torch_device*."""
+        """Return the device on *gpu*, which torch calls *torch_device*."""
         limit = options.memory_limit
-        cap = min(1.0, limit / card.memory_bytes) if limit and card.memory_bytes else None
-        facts = facts_of(card, options)
+        cap = min(1.0, limit / gpu.memory_bytes) if limit and gpu.memory_bytes else None
+        facts = facts_of(gpu, options)
         return cls(name, torch_device=torch_device, cap=cap, session=session, **facts)
 
     # --- running kernels ----------------------------------------------------------------------
@@ -120,7 +120,7 @@ class TorchDevice(Device):
             return self._completion
 
     def device_error(self, error: Exception) -> DeviceError | None:
-        """Return what *error* means for the card; a lost one takes all its devices along."""
+        """Return what *error* means for the GPU; a lost one takes all its devices along."""
         return _faults.device_error(self, error)
 
     # --- memory and state ---------------------------------------------------------------------
@@ -131,7 +131,7 @@ class TorchDevice(Device):
 
     @property
     def _is_open(self) -> bool:
-        """Whether torch may have opened the card in this process."""
+        """Whether torch may have opened the GPU in this process."""
         if sys.modules.get("torch") is None:
             return False
         return self._kind == "mps" or bool(self._backend.is_initialized())
@@ -148,11 +148,11 @@ class TorchDevice(Device):
         limit(cap, *(() if self._kind == "mps" else (self._index,)))
 
     def allocate(self, shape: Sequence[int], dtype: str) -> Any:
-        """Return a new tensor on the card, unset.
+        """Return a new tensor on the GPU, unset.
 
         Raises:
             TypeError: torch has no such dtype.
-            OutOfMemoryError: The card has too little memory left.
+            OutOfMemoryError: The GPU has too little memory left.
             DeviceGoneError: The device is gone.
         """
         super().refresh_status()
@@ -165,7 +165,7 @@ class TorchDevice(Device):
         return self._translated(lambda: torch.empty(tuple(shape), dtype=kind, device=self._place))
 
     def memory_stats(self) -> dict[str, int]:
-        """Return ``limit`` and, once the card is open, what is allocated and free, in bytes."""
+        """Return ``limit`` and, once the GPU is open, what is allocated and free, in bytes."""
         stats = super().memory_stats()
         if not self._is_open:
             return stats
@@ -183,14 +183,14 @@ class TorchDevice(Device):
         return stats
 
     def synchronize(self) -> None:
-        """Wait until the card has finished everything; on one that is not open nothing waits."""
+        """Wait until the GPU has finished everything; on one that is not open nothing waits."""
         super().synchronize()
         if self._is_open:
             where = () if self._kind == "mps" else (self._place,)
             self._translated(lambda: self._backend.synchronize(*where))
 
     def refresh_status(self) -> None:
-        """Look whether the card still answers.
+        """Look whether the GPU still answers.
 
         Raises:
             DeviceGoneError: It does not.
@@ -220,7 +220,7 @@ class TorchDevice(Device):
         super().close()
 
     def was_opened_before_fork(self) -> bool:
-        """Return whether the parent had opened the card, with torch or with ONNX Runtime."""
+        """Return whether the parent had opened the GPU, with torch or with ONNX Runtime."""
         if self.session is not None and self._resources is not None:
             return True
         imported = sys.modules.get("torch") is not None

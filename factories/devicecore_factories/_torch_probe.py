@@ -1,4 +1,4 @@
-"""torch seen without importing it, and tried on every card that it shows."""
+"""torch seen without importing it, and tried on every GPU that it shows."""
 
 from __future__ import annotations
 
@@ -82,42 +82,42 @@ def torch_metadata(wanted: Build | None = None) -> Liveness:
     return Liveness("untried", reason=reason)
 
 
-def try_torch(place: str, cards: Callable[[Any], Sequence[PhysicalDevice]]) -> Liveness:
-    """Compute on every card that torch shows, and compare with the CPU.
+def try_torch(place: str, gpus: Callable[[Any], Sequence[PhysicalDevice]]) -> Liveness:
+    """Compute on every GPU that torch shows, and compare with the CPU.
 
     Args:
-        place: torch's name of a card, with ``{}`` for its number, such as ``"cuda:{}"``.
-        cards: Returns the cards, given torch's module for them; it may raise `NotLiveError`.
+        place: torch's name of a GPU, with ``{}`` for its number, such as ``"cuda:{}"``.
+        gpus: Returns the GPUs, given torch's module for them; it may raise `NotLiveError`.
     """
     try:
         torch = require("torch", extra="torch")
-        seen = cards(getattr(torch, place.partition(":")[0]))
+        seen = gpus(getattr(torch, place.partition(":")[0]))
     except NotLiveError as error:
         return _answers.not_live(error)
     except BrokenPackageError as error:
         return failure(error)
-    return _answers.of_cards(
-        "torch", [(card, _compute(torch, place.format(card.index))) for card in seen]
+    return _answers.of_gpus(
+        "torch", [(gpu, _compute(torch, place.format(gpu.index))) for gpu in seen]
     )
 
 
-def torch_cards(
+def torch_gpus(
     device_type: str, module: Any, known: Callable[[int, Any], PhysicalDevice | None]
 ) -> list[PhysicalDevice]:
-    """Return the cards that torch shows.
+    """Return the GPUs that torch shows.
 
     Args:
         device_type: Their type.
         module: torch's module for them.
-        known: Returns what the system knows of a card, by torch's number and properties of it.
+        known: Returns what the system knows of a GPU, by torch's number and properties of it.
     """
-    cards = []
+    gpus = []
     for index in range(module.device_count()):
         properties = module.get_device_properties(index)
-        card = known(index, properties) or PhysicalDevice(device_type, index)
+        gpu = known(index, properties) or PhysicalDevice(device_type, index)
         memory = properties.total_memory
-        cards.append(evolve(card, index=index, description=properties.name, memory_bytes=memory))
-    return cards
+        gpus.append(evolve(gpu, index=index, description=properties.name, memory_bytes=memory))
+    return gpus
 
 
 def _compute(torch: Any, place: str) -> Liveness:
@@ -142,6 +142,6 @@ def _broken(error: Exception) -> Liveness:
 
     fix = ""
     if "no kernel image" in str(error):
-        fix = "install a build of torch that has kernels for this card"
+        fix = "install a build of torch that has kernels for this GPU"
     detail = "".join(traceback.format_exception(error))
     return Liveness("broken", "opened", first_line(error), detail, fix)

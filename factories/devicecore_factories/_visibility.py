@@ -46,14 +46,14 @@ def because_of(reason: str, *names: str) -> str:
 
 
 def shown_by_cuda(text: str, count: int | None, uuids: Iterable[str]) -> bool:
-    """Return whether ``CUDA_VISIBLE_DEVICES`` shows any card, as the CUDA runtime reads it.
+    """Return whether ``CUDA_VISIBLE_DEVICES`` shows any GPU, as the CUDA runtime reads it.
 
     The first entry that is wrong hides itself and all after it; one given twice hides all.
 
     Args:
         text: The variable's value.
-        count: How many cards there are; None if unknown.
-        uuids: The cards' UUIDs, such as ``"GPU-8f2e…"``; empty if unknown.
+        count: How many GPUs there are; None if unknown.
+        uuids: The GPUs' UUIDs, such as ``"GPU-8f2e…"``; empty if unknown.
     """
     parts = [part.strip() for part in text.split(",")]
     known = [uuid.casefold() for uuid in uuids]

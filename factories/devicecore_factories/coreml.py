@@ -52,7 +52,7 @@ class CoreMLFactory(BackendFactory):
     def try_out(self, framework: str) -> Liveness:
         return try_offers([Offer(_PROVIDER)], lambda _: self.list_physical_devices())
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
         host = DeviceName(device_type="CPU", index=0)
-        session = session_of(card)
-        return SessionDevice(name, memory=host, session=session, **facts_of(card, options))
+        session = session_of(gpu)
+        return SessionDevice(name, memory=host, session=session, **facts_of(gpu, options))

@@ -1,4 +1,4 @@
-"""CUDA: NVIDIA's cards, for torch and for ONNX Runtime."""
+"""CUDA: NVIDIA's GPUs, for torch and for ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._session_probe import (
     Offer,
     look_at,
-    on_cards,
-    plugin_cards,
+    on_gpus,
+    plugin_gpus,
     session_of,
     try_offers,
     with_session,
@@ -34,7 +34,7 @@ _OFFERS = (Offer("CUDAExecutionProvider"), Offer("cuda_ep", plugin=True))
 
 
 class CudaFactory(BackendFactory):
-    """Makes a device for each card, numbered as the CUDA runtime does.
+    """Makes a device for each GPU, numbered as the CUDA runtime does.
 
     torch and ONNX Runtime bring their own CUDA libraries, so each is judged for itself.
     """
@@ -44,7 +44,7 @@ class CudaFactory(BackendFactory):
     frameworks = ("torch", "onnx")
     hardware = _nvidia.TITLE
     systems = ("linux", "win32")
-    probe_timeout_s = 30.0  # a cold driver without persistence takes seconds for each card
+    probe_timeout_s = 30.0  # a cold driver without persistence takes seconds for each GPU
 
     def hidden(self) -> Liveness | None:
         return _nvidia.hidden()
@@ -54,7 +54,7 @@ class CudaFactory(BackendFactory):
         return torch is not None and bool(torch.version.cuda and torch.cuda.is_initialized())
 
     def list_physical_devices(self) -> Sequence[PhysicalDevice]:
-        return _nvidia.cards_from_child()
+        return _nvidia.gpus_from_child()
 
     def look(self, framework: str) -> Liveness:
         seen = torch_metadata("cuda") if framework == "torch" else look_at(_OFFERS)
@@ -62,40 +62,40 @@ class CudaFactory(BackendFactory):
 
     def try_out(self, framework: str) -> Liveness:
         if framework == "torch":
-            return try_torch("cuda:{}", lambda _: _nvidia.CudaDriver().cards())
-        return try_offers(_OFFERS, _cards)
+            return try_torch("cuda:{}", lambda _: _nvidia.CudaDriver().gpus())
+        return try_offers(_OFFERS, _gpus)
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
         session = None
         if "onnx" in options.frameworks:
-            session = _session(card, options.memory_limit)
-        shown = evolve(card, description=_description(card))
+            session = _session(gpu, options.memory_limit)
+        shown = evolve(gpu, description=_description(gpu))
         if "torch" in options.frameworks:
-            return TorchDevice.on(shown, name, options, f"cuda:{card.index}", session)
+            return TorchDevice.on(shown, name, options, f"cuda:{gpu.index}", session)
         return SessionDevice(name, session=session, **facts_of(shown, options))
 
 
-def _cards(offer: Offer) -> list[PhysicalDevice]:
-    cards = _nvidia.CudaDriver().cards()
+def _gpus(offer: Offer) -> list[PhysicalDevice]:
+    gpus = _nvidia.CudaDriver().gpus()
     if offer.plugin:
-        return on_cards(cards, plugin_cards("CUDA", offer, ["GPU"]))
-    return [with_session(card, _built_in(card)) for card in cards]
+        return on_gpus(gpus, plugin_gpus("CUDA", offer, ["GPU"]))
+    return [with_session(gpu, _built_in(gpu)) for gpu in gpus]
 
 
-def _built_in(card: PhysicalDevice, limit: int | None = None) -> SessionSpec:
-    options = {"device_id": str(card.index)}
+def _built_in(gpu: PhysicalDevice, limit: int | None = None) -> SessionSpec:
+    options = {"device_id": str(gpu.index)}
     if limit:
         options["gpu_mem_limit"] = str(limit)
     return SessionSpec("CUDAExecutionProvider", options)
 
 
-def _session(card: PhysicalDevice, limit: int | None) -> SessionSpec:
-    """Return how sessions are opened on *card*; a plug-in is known only from its probe."""
-    if "session" in card.details and (found := session_of(card)).is_plugin:
+def _session(gpu: PhysicalDevice, limit: int | None) -> SessionSpec:
+    """Return how sessions are opened on *gpu*; a plug-in is known only from its probe."""
+    if "session" in gpu.details and (found := session_of(gpu)).is_plugin:
         return found
-    return _built_in(card, limit)
+    return _built_in(gpu, limit)
 
 
-def _description(card: PhysicalDevice) -> str:
-    version = card.details.get("compute_capability", "").replace(".", "")
-    return f"{card.description}, sm_{version}" if version else card.description
+def _description(gpu: PhysicalDevice) -> str:
+    version = gpu.details.get("compute_capability", "").replace(".", "")
+    return f"{gpu.description}, sm_{version}" if version else gpu.description

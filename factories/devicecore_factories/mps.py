@@ -41,9 +41,9 @@ class MpsFactory(BackendFactory):
         return torch_metadata()
 
     def try_out(self, framework: str) -> Liveness:
-        return try_torch("mps", self._cards)
+        return try_torch("mps", self._gpus)
 
-    def _cards(self, module: Any) -> list[PhysicalDevice]:
+    def _gpus(self, module: Any) -> list[PhysicalDevice]:
         if not require("torch", extra="torch").backends.mps.is_available():
             reason = (
                 "torch finds no GPU that Metal drives: the macOS is too old, or none is shown to it"
@@ -51,7 +51,7 @@ class MpsFactory(BackendFactory):
             raise NotLiveError("MPS", "broken", reason)
         ask = getattr(module, "recommended_max_memory", None)  # came with torch 2.5
         memory = ask() if ask else 0
-        return [evolve(card, memory_bytes=memory) for card in self.list_physical_devices()]
+        return [evolve(gpu, memory_bytes=memory) for gpu in self.list_physical_devices()]
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
-        return TorchDevice.on(card, name, options, "mps")
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        return TorchDevice.on(gpu, name, options, "mps")

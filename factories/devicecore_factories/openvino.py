@@ -17,7 +17,7 @@ from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._session_probe import (
     Offer,
     look_at,
-    plugin_cards,
+    plugin_gpus,
     session_of,
     try_offers,
     with_session,
@@ -53,15 +53,15 @@ class OpenVINOPluginFactory(BackendFactory):
         return look_at([_PLUGIN])
 
     def try_out(self, framework: str) -> Liveness:
-        return try_offers([_PLUGIN], lambda offer: plugin_cards("OPENVINO", offer, _KINDS))
+        return try_offers([_PLUGIN], lambda offer: plugin_gpus("OPENVINO", offer, _KINDS))
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
         return SessionDevice(
             name,
             memory=DeviceName(device_type="CPU", index=0),
-            session=session_of(card),
+            session=session_of(gpu),
             threads=options.threads,
-            **facts_of(evolve(card, description=f"OpenVINO on {card.description}"), options),
+            **facts_of(evolve(gpu, description=f"OpenVINO on {gpu.description}"), options),
         )
 
 
@@ -89,15 +89,15 @@ class OpenVINOInTreeFactory(OpenVINOPluginFactory):
         if not live:
             return _answers.best(answer for _, answer in tried)
         ids = _physical_ids([name for name, _ in live])
-        return _answers.of_cards(
+        return _answers.of_gpus(
             "onnx",
-            [(_card(index, name, ids), answer) for index, (name, answer) in enumerate(live)],
+            [(_gpu(index, name, ids), answer) for index, (name, answer) in enumerate(live)],
         )
 
 
 def _names_of_openvino() -> list[str]:
     """Return OpenVINO's names of the hardware to try: ``GPU.1`` is its second GPU."""
-    count = len(_hardware.pci_cards(_hardware.INTEL) or ())
+    count = len(_hardware.pci_gpus(_hardware.INTEL) or ())
     gpus = [f"GPU.{index}" for index in range(count)] if count > 1 else ["GPU"]
     if not count:  # Windows and WSL show no bus, but the build itself may tell
         gpus = [name for name in _told_by_the_build() if name.startswith("GPU")] or gpus
@@ -117,10 +117,14 @@ def _session(name: str) -> SessionSpec:
     return SessionSpec(_PROVIDER, {"device_type": name})
 
 
-def _card(index: int, name: str, ids: Mapping[str, str]) -> PhysicalDevice:
+def _gpu(index: int, name: str, ids: Mapping[str, str]) -> PhysicalDevice:
     kind = name.partition(".")[0]
-    card = PhysicalDevice("OPENVINO", index, ids.get(name), f"the {name}", kind)
-    return with_session(card, _session(name))
+    gpu = PhysicalDevice("OPENVINO", index, ids.get(name), f"the {name}", kind)
+    return with_session(gpu, _session(name))
+
+
+def _addresses() -> list[str]:
+    return [gpu.address for gpu in _hardware.pci_gpus(_hardware.INTEL) or ()]
 
 
 def _physical_ids(names: Iterable[str]) -> dict[str, str]:
@@ -131,7 +135,6 @@ def _physical_ids(names: Iterable[str]) -> dict[str, str]:
     """
     gpus = [name for name in names if name.startswith("GPU")]
     under_wsl = _hardware.wsl_gpu()
-    cards = _hardware.pci_cards(_hardware.INTEL) or ()
-    places = [under_wsl] if under_wsl else [card.address for card in cards]
+    places = [under_wsl] if under_wsl else _addresses()
     known = dict(zip(gpus, places, strict=True)) if len(gpus) == len(places) else {}
     return {**known, "CPU": "cpu"}

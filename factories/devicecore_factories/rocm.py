@@ -1,4 +1,4 @@
-"""ROCM: AMD's cards, for torch and for ONNX Runtime."""
+"""ROCM: AMD's GPUs, for torch and for ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from devicecore_factories._session_probe import (
     with_session,
 )
 from devicecore_factories._torch_device import TorchDevice
-from devicecore_factories._torch_probe import torch_cards, torch_metadata, try_torch
+from devicecore_factories._torch_probe import torch_gpus, torch_metadata, try_torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ _OFFERS = (Offer("MIGraphXExecutionProvider"), Offer("ROCMExecutionProvider"))
 
 
 class RocmFactory(BackendFactory):
-    """Makes a device for each card, numbered as HIP does; torch calls them ``cuda:0`` and so on."""
+    """Makes a device for each GPU, numbered as HIP does; torch calls them ``cuda:0`` and so on."""
 
     device_type = "ROCM"
     priority = 194
@@ -50,47 +50,47 @@ class RocmFactory(BackendFactory):
         return torch is not None and bool(torch.version.hip and torch.cuda.is_initialized())
 
     def list_physical_devices(self) -> Sequence[PhysicalDevice]:
-        return _amd.cards()
+        return _amd.gpus()
 
     def look(self, framework: str) -> Liveness:
         return torch_metadata("hip") if framework == "torch" else look_at(_OFFERS)
 
     def try_out(self, framework: str) -> Liveness:
         if framework == "torch":
-            return try_torch("cuda:{}", self._torch_cards)
-        return try_offers(_OFFERS, self._onnx_cards)
+            return try_torch("cuda:{}", self._torch_gpus)
+        return try_offers(_OFFERS, self._onnx_gpus)
 
-    def _torch_cards(self, module: Any) -> list[PhysicalDevice]:
-        listed = _amd.cards()
+    def _torch_gpus(self, module: Any) -> list[PhysicalDevice]:
+        listed = _amd.gpus()
         agreed = len(listed) == module.device_count()
-        cards = torch_cards("ROCM", module, lambda index, _: listed[index] if agreed else None)
-        if not cards:
+        gpus = torch_gpus("ROCM", module, lambda index, _: listed[index] if agreed else None)
+        if not gpus:
             raise NotLiveError("ROCM", "missing", "torch shows no AMD GPU", _amd.DRIVER_FIX)
-        return cards
+        return gpus
 
-    def _onnx_cards(self, offer: Offer) -> list[PhysicalDevice]:
-        cards = _amd.cards()
-        if not cards:
+    def _onnx_gpus(self, offer: Offer) -> list[PhysicalDevice]:
+        gpus = _amd.gpus()
+        if not gpus:
             raise NotLiveError(
                 "ROCM", "missing", "ROCm's kernel driver lists no GPU", _amd.DRIVER_FIX
             )
-        return [with_session(card, _session(offer.provider, card)) for card in cards]
+        return [with_session(gpu, _session(offer.provider, gpu)) for gpu in gpus]
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
-        session = _known_session(card) if "onnx" in options.frameworks else None
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        session = _known_session(gpu) if "onnx" in options.frameworks else None
         if "torch" in options.frameworks:
-            return TorchDevice.on(card, name, options, f"cuda:{card.index}", session)
+            return TorchDevice.on(gpu, name, options, f"cuda:{gpu.index}", session)
         host = DeviceName(device_type="CPU", index=0)
-        return SessionDevice(name, memory=host, session=session, **facts_of(card, options))
+        return SessionDevice(name, memory=host, session=session, **facts_of(gpu, options))
 
 
-def _session(provider: str, card: PhysicalDevice) -> SessionSpec:
-    return SessionSpec(provider, {"device_id": str(card.index)})
+def _session(provider: str, gpu: PhysicalDevice) -> SessionSpec:
+    return SessionSpec(provider, {"device_id": str(gpu.index)})
 
 
-def _known_session(card: PhysicalDevice) -> SessionSpec:
-    if "session" in card.details:
-        return session_of(card)
+def _known_session(gpu: PhysicalDevice) -> SessionSpec:
+    if "session" in gpu.details:
+        return session_of(gpu)
     package = ort_package()
     old = package is not None and package.distribution == "onnxruntime-rocm"
-    return _session(_OFFERS[1 if old else 0].provider, card)
+    return _session(_OFFERS[1 if old else 0].provider, gpu)

@@ -1,4 +1,4 @@
-"""TENSORRT: NVIDIA's cards through TensorRT, with the arguments in CUDA's memory."""
+"""TENSORRT: NVIDIA's GPUs through TensorRT, with the arguments in CUDA's memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._session_probe import (
     Offer,
     look_at,
-    on_cards,
-    plugin_cards,
+    on_gpus,
+    plugin_gpus,
     session_of,
     try_offers,
     with_session,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from devicecore.device_factory import DeviceOptions
     from devicecore.liveness import Liveness, PhysicalDevice
 
-# The plug-in is made for cards of the RTX kind and offers no device on others.
+# The plug-in is made for GPUs of the RTX kind and offers no device on others.
 _OFFERS = (
     Offer("TensorrtExecutionProvider"),
     Offer("NvTensorRTRTXExecutionProvider", plugin=True),
@@ -36,7 +36,7 @@ _OFFERS = (
 
 
 class TensorRTFactory(BackendFactory):
-    """Makes a device for each card, numbered as the CUDA runtime does."""
+    """Makes a device for each GPU, numbered as the CUDA runtime does."""
 
     device_type = "TENSORRT"
     priority = 198
@@ -49,30 +49,30 @@ class TensorRTFactory(BackendFactory):
         return _nvidia.hidden()
 
     def list_physical_devices(self) -> Sequence[PhysicalDevice]:
-        return [evolve(card, device_type="TENSORRT") for card in _nvidia.cards_from_child()]
+        return [evolve(gpu, device_type="TENSORRT") for gpu in _nvidia.gpus_from_child()]
 
     def look(self, framework: str) -> Liveness:
         seen = look_at(_OFFERS)
         return _nvidia.driver_metadata() if seen.state == "untried" else seen
 
     def try_out(self, framework: str) -> Liveness:
-        return try_offers(_OFFERS, _cards)
+        return try_offers(_OFFERS, _gpus)
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
         return SessionDevice(
             name,
-            memory=DeviceName(device_type="CUDA", index=card.index),
-            session=session_of(card) if "session" in card.details else _built_in(card),
-            **facts_of(evolve(card, description=f"TensorRT on {card.description}"), options),
+            memory=DeviceName(device_type="CUDA", index=gpu.index),
+            session=session_of(gpu) if "session" in gpu.details else _built_in(gpu),
+            **facts_of(evolve(gpu, description=f"TensorRT on {gpu.description}"), options),
         )
 
 
-def _cards(offer: Offer) -> list[PhysicalDevice]:
-    cards = [evolve(card, device_type="TENSORRT") for card in _nvidia.CudaDriver().cards()]
+def _gpus(offer: Offer) -> list[PhysicalDevice]:
+    gpus = [evolve(gpu, device_type="TENSORRT") for gpu in _nvidia.CudaDriver().gpus()]
     if offer.plugin:
-        return on_cards(cards, plugin_cards("TENSORRT", offer, ["GPU"]))
-    return [with_session(card, _built_in(card)) for card in cards]
+        return on_gpus(gpus, plugin_gpus("TENSORRT", offer, ["GPU"]))
+    return [with_session(gpu, _built_in(gpu)) for gpu in gpus]
 
 
-def _built_in(card: PhysicalDevice) -> SessionSpec:
-    return SessionSpec("TensorrtExecutionProvider", {"device_id": str(card.index)})
+def _built_in(gpu: PhysicalDevice) -> SessionSpec:
+    return SessionSpec("TensorrtExecutionProvider", {"device_id": str(gpu.index)})

@@ -13,7 +13,7 @@ from devicecore_factories._session_device import SessionDevice
 from devicecore_factories._session_probe import (
     Offer,
     look_at,
-    plugin_cards,
+    plugin_gpus,
     session_of,
     try_offers,
 )
@@ -41,11 +41,11 @@ class WebGPUFactory(BackendFactory):
         return look_at([_OFFER])
 
     def try_out(self, framework: str) -> Liveness:
-        return try_offers([_OFFER], lambda offer: plugin_cards("WEBGPU", offer, [self.adapter]))
+        return try_offers([_OFFER], lambda offer: plugin_gpus("WEBGPU", offer, [self.adapter]))
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
-        shown = evolve(card, description=f"WebGPU on {card.description}")
-        return SessionDevice(name, session=session_of(card), **facts_of(shown, options))
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        shown = evolve(gpu, description=f"WebGPU on {gpu.description}")
+        return SessionDevice(name, session=session_of(gpu), **facts_of(shown, options))
 
 
 class SoftwareWebGPUFactory(WebGPUFactory):

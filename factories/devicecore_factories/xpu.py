@@ -13,7 +13,7 @@ from devicecore.liveness import hardware as _hardware
 from devicecore_factories import _visibility
 from devicecore_factories._backend import BackendFactory
 from devicecore_factories._torch_device import TorchDevice
-from devicecore_factories._torch_probe import torch_cards, torch_metadata, try_torch
+from devicecore_factories._torch_probe import torch_gpus, torch_metadata, try_torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,21 +27,21 @@ _DRIVER = "install Intel's driver for computing (Level Zero), and join the group
 
 
 class XpuFactory(BackendFactory):
-    """Makes a device for each card, numbered as torch does."""
+    """Makes a device for each GPU, numbered as torch does."""
 
     device_type = "XPU"
     priority = 192
     frameworks = ("torch",)
     hardware = "Intel GPU"
     systems = ("linux", "win32")
-    probe_timeout_s = 60.0  # kernels that were not built for a card are compiled at the first use
+    probe_timeout_s = 60.0  # kernels that were not built for a GPU are compiled at the first use
 
     def hidden(self) -> Liveness | None:
-        cards = _hardware.pci_cards(_hardware.INTEL)
-        if not cards:
+        gpus = _hardware.pci_gpus(_hardware.INTEL)
+        if not gpus:
             return None
         values = (_visibility.value_of(_SELECTOR), _visibility.value_of(_MASK))
-        shown = _visibility.shown_by_level_zero(*values, len(cards))
+        shown = _visibility.shown_by_level_zero(*values, len(gpus))
         hiders = [name for name, shows in zip((_SELECTOR, _MASK), shown, strict=True) if not shows]
         return _visibility.hides(hiders[0], self.hardware) if hiders else None
 
@@ -50,26 +50,26 @@ class XpuFactory(BackendFactory):
         return torch is not None and bool(torch.xpu.is_initialized())
 
     def list_physical_devices(self) -> Sequence[PhysicalDevice]:
-        """Return the cards in the order of the bus, which need not be torch's."""
+        """Return the GPUs in the order of the bus, which need not be torch's."""
         return [
             PhysicalDevice(
                 "XPU",
                 index,
-                card.address,
+                gpu.address,
                 "Intel GPU",
-                numa_node=card.numa_node,
-                details={"pci_bus_id": card.address, "chip": f"{card.device:#06x}"},
+                numa_node=gpu.numa_node,
+                details={"pci_bus_id": gpu.address, "chip": f"{gpu.device:#06x}"},
             )
-            for index, card in enumerate(_hardware.pci_cards(_hardware.INTEL) or ())
+            for index, gpu in enumerate(_hardware.pci_gpus(_hardware.INTEL) or ())
         ]
 
     def look(self, framework: str) -> Liveness:
         return torch_metadata("xpu")
 
     def try_out(self, framework: str) -> Liveness:
-        return try_torch("xpu:{}", self._cards)
+        return try_torch("xpu:{}", self._gpus)
 
-    def _cards(self, module: Any) -> list[PhysicalDevice]:
+    def _gpus(self, module: Any) -> list[PhysicalDevice]:
         places = list(self.list_physical_devices())
 
         def known(_index: int, properties: Any) -> PhysicalDevice | None:
@@ -80,13 +80,13 @@ class XpuFactory(BackendFactory):
                 places.remove(match)
             return match
 
-        cards = torch_cards("XPU", module, known)
-        if len(cards) == 1 and (under_wsl := _hardware.wsl_gpu()):
-            cards = [evolve(cards[0], physical_id=under_wsl)]
-        if not cards:
+        gpus = torch_gpus("XPU", module, known)
+        if len(gpus) == 1 and (under_wsl := _hardware.wsl_gpu()):
+            gpus = [evolve(gpus[0], physical_id=under_wsl)]
+        if not gpus:
             reason = _visibility.because_of("torch shows no Intel GPU", _SELECTOR, _MASK)
             raise NotLiveError("XPU", "missing", reason, _DRIVER)
-        return cards
+        return gpus
 
-    def make(self, card: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
-        return TorchDevice.on(card, name, options, f"xpu:{card.index}")
+    def make(self, gpu: PhysicalDevice, name: str, options: DeviceOptions) -> Device:
+        return TorchDevice.on(gpu, name, options, f"xpu:{gpu.index}")

@@ -86,7 +86,7 @@ def test_a_dead_one_that_is_named(bench: Any) -> None:
     done = bench(SIGMOID, "--devices", "cpu,fakedead")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "devicecore: FAKEDEAD for onnx is absent; there is no such card; buy one\n"
+        "devicecore: FAKEDEAD for onnx is absent; there is no such GPU; buy one\n"
     )
 
 

@@ -62,7 +62,7 @@ WAITS = {
         "waits.wait()",
         "device.close()",
     ),
-    "a card whose queue does not end": (
+    "a GPU whose queue does not end": (
         "from devicecore_factories._completion import Completion",
         "completion = Completion('NPU:0', hang)",
         "waits.wait()",

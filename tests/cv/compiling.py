@@ -1,7 +1,7 @@
-"""Compiles Triton's kernels for a card that is not here: ``python -m tests.cv.compiling cuda add``.
+"""Compiles Triton's kernels for a GPU that is not here: ``python -m tests.cv.compiling cuda add``.
 
 Its interpreter runs kernels that its compiler refuses. Every example of an operation is planned as
-for such a card, and each kernel it would launch is compiled down to the card's instructions.
+for such a GPU, and each kernel it would launch is compiled down to the GPU's instructions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from devicecore.cv.triton_support.launch import Launch
 TARGETS = {"cuda": GPUTarget("cuda", 90, 32), "hip": GPUTarget("hip", "gfx942", 64)}
 
 
-class AbsentCard:
-    """Stands for the driver of a card that is not here; it is asked for no more than this."""
+class AbsentGpu:
+    """Stands for the driver of a GPU that is not here; it is asked for no more than this."""
 
     def __init__(self, target: GPUTarget) -> None:
         self._target = target
@@ -39,7 +39,7 @@ class AbsentCard:
 
 def main(kind: str, names: list[str]) -> None:
     """Compile the kernels of operations, and print how many there are of each."""
-    driver.set_active(AbsentCard(TARGETS[kind]))
+    driver.set_active(AbsentGpu(TARGETS[kind]))
     kernels: set[str] = set()
 
     def compiled(self: Any, *tensors: torch.Tensor) -> None:
@@ -55,8 +55,8 @@ def main(kind: str, names: list[str]) -> None:
 
     launching: Any = Launch
     launching.__call__ = compiled
-    cards: Any = torch.cuda
-    cards.current_device = lambda: None  # as the index of the host
+    gpus: Any = torch.cuda
+    gpus.current_device = lambda: None  # as the index of the host
     halves: Any = strips
     halves.compares_halves = lambda _: kind == "cuda"
     for name in names or sorted(catalog.TRITON):

@@ -1,4 +1,4 @@
-"""Makes Triton's interpreter as a card is: it fuses, and minds where kernels read and write."""
+"""Makes Triton's interpreter as a GPU is: it fuses, and minds where kernels read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's kernels in its interpreter, which computes on the host; `test_cuda_cv.py` has a card."""
+"""Triton's kernels in its interpreter, which computes on the host; `test_cuda_cv.py` has a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's compiler takes every kernel, for cards of NVIDIA and AMD that are not here."""
+"""Triton's compiler takes every kernel, for GPUs of NVIDIA and AMD that are not here."""
 
 from __future__ import annotations
 

@@ -252,13 +252,13 @@ class TestMemory:
         assert (array.shape, str(array.dtype)) == ((2, 3), "float32")
 
     def test_who_borrows_memory_allocates_there(self) -> None:
-        class Card(Device):
+        class Gpu(Device):
             def allocate(self, shape: Any, dtype: str) -> Any:
                 return f"{self.name}: {tuple(shape)} {dtype}"
 
-        card, borrower = Card("/device:CUDA:0"), Device("/device:TENSORRT:0")
-        borrower.link_memory(card)
-        assert borrower.memory_device == card
+        gpu, borrower = Gpu("/device:CUDA:0"), Device("/device:TENSORRT:0")
+        borrower.link_memory(gpu)
+        assert borrower.memory_device == gpu
         assert borrower.allocate([2], "int8") == "/device:CUDA:0: (2,) int8"
         host = Device("/device:CPU:0")
         borrower.link_memory(host)

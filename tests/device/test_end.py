@@ -1,4 +1,4 @@
-"""How devices end: closed, retired, lost with their card, or forgotten."""
+"""How devices end: closed, retired, lost with their GPU, or forgotten."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ class TestEnd:
             go_on.set()
             assert call.result() == "finished"
 
-    def test_a_lost_card_takes_all_its_devices_along(self) -> None:
-        cuda = Device("/device:CUDA:0", physical_id="card-of-this-test")
-        tensorrt = Device("/device:TENSORRT:0", physical_id="card-of-this-test")
-        other = Device("/device:CUDA:1", physical_id="another-card-of-this-test")
+    def test_a_lost_gpu_takes_all_its_devices_along(self) -> None:
+        cuda = Device("/device:CUDA:0", physical_id="GPU-of-this-test")
+        tensorrt = Device("/device:TENSORRT:0", physical_id="GPU-of-this-test")
+        other = Device("/device:CUDA:1", physical_id="another-GPU-of-this-test")
         cuda.lose("an illegal address was accessed")
         for device in (cuda, tensorrt):
             with pytest.raises(DeviceGoneError, match="illegal address"):
                 device.compute(lambda device: 1)
         assert other.compute(lambda device: 1) == 1
-        late = Device("/device:CUDA:0", physical_id="card-of-this-test")
+        late = Device("/device:CUDA:0", physical_id="GPU-of-this-test")
         with pytest.raises(DeviceGoneError, match="illegal address"):
             late.compute(lambda device: 1)
 
     def test_a_device_that_nobody_keeps_is_freed(self) -> None:
-        device = Device("/device:CUDA:0", physical_id="card-that-nobody-keeps")
+        device = Device("/device:CUDA:0", physical_id="GPU-that-nobody-keeps")
         device.compute(lambda device: 1)
         alive = weakref.ref(device)
         del device

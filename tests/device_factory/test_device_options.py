@@ -149,7 +149,7 @@ def test_a_host_that_is_counted_out_is_missed_with_the_option(key: str) -> None:
     assert "device_count={'CPU': 0} leaves none" in str(raised.value)
 
 
-def test_a_card_that_is_hidden_is_missed_with_the_option() -> None:
+def test_a_gpu_that_is_hidden_is_missed_with_the_option() -> None:
     registry = FactoryRegistry()
     registry.register(Registration("FAKE", "devicecore.testing:FakeFactory", 0, "test", "FAKE"))
     options = DeviceOptions(visible={"FAKE": (700,)})

@@ -50,7 +50,7 @@ class TestAnswers:
         with pytest.raises(TypeError):
             Liveness.from_json({"state": "broken", **nonsense})
 
-    def test_a_card_holds_what_it_should(self) -> None:
+    def test_a_gpu_holds_what_it_should(self) -> None:
         with pytest.raises(TypeError):
             PhysicalDevice("NPU", "0")  # type: ignore[arg-type]
 

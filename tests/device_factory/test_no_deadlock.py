@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from devicecore.device import Device
-from devicecore.device.lost_gpus import cards_of_process
+from devicecore.device.lost_gpus import gpus_of_process
 from devicecore.device_factory import DeviceFactory, DeviceOptions, FactoryRegistry
 from devicecore.device_mgr import DeviceMgr
 from devicecore.errors import NoKernelError, NotLiveError, UnknownDeviceError
@@ -51,12 +51,12 @@ def test_kernels_that_close_each_others_devices_end() -> None:
     assert two.gone
 
 
-def test_cards_that_nobody_has_are_forgotten() -> None:
-    before = len(cards_of_process()._cards)
+def test_gpus_that_nobody_has_are_forgotten() -> None:
+    before = len(gpus_of_process()._gpus)
     for number in range(1000):
-        Device("/device:NPU:0", physical_id=f"card-{number}")
+        Device("/device:NPU:0", physical_id=f"GPU-{number}")
     gc.collect()
-    assert len(cards_of_process()._cards) == before
+    assert len(gpus_of_process()._gpus) == before
 
 
 def test_a_device_of_another_process_computes_nothing_here() -> None:
@@ -106,31 +106,31 @@ class Host(DeviceFactory):
         return [Device(f"{name_prefix}/device:CPU:{index}") for index in range(count)]
 
 
-class Cards(DeviceFactory):
-    """Three cards, as no machine of these tests has them."""
+class Gpus(DeviceFactory):
+    """Three GPUs, as no machine of these tests has them."""
 
     device_type = "AcmeGpu"
     priority = 200
 
     def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
-        cards = (PhysicalDevice("AcmeGpu", index, f"card-{index}") for index in range(3))
-        return Liveness("live", "ran", devices=tuple(cards))
+        gpus = (PhysicalDevice("AcmeGpu", index, f"GPU-{index}") for index in range(3))
+        return Liveness("live", "ran", devices=tuple(gpus))
 
     def create_devices(self, options: DeviceOptions, name_prefix: str) -> list[Device]:
         return [
             Device(
-                f"{name_prefix}/device:AcmeGpu:{card.index}",
+                f"{name_prefix}/device:AcmeGpu:{gpu.index}",
                 device_class="GPU",
-                physical_id=card.physical_id,
+                physical_id=gpu.physical_id,
             )
-            for card in options.chosen("AcmeGpu", options.physical)
+            for gpu in options.chosen("AcmeGpu", options.physical)
         ]
 
 
 @pytest.fixture
-def cards(cache_dir: Path) -> FactoryRegistry:
+def gpus(cache_dir: Path) -> FactoryRegistry:
     registry = FactoryRegistry()
-    for factory in (Host, Cards):
+    for factory in (Host, Gpus):
         registry.register_class(factory.device_type, factory)
     return registry
 
@@ -152,16 +152,16 @@ def cards(cache_dir: Path) -> FactoryRegistry:
     ],
 )
 def test_options_count_by_type_or_class_in_any_case(
-    cards: FactoryRegistry, options: DeviceOptions, expected: list[int]
+    gpus: FactoryRegistry, options: DeviceOptions, expected: list[int]
 ) -> None:
-    manager = DeviceMgr.create(options, cards)
+    manager = DeviceMgr.create(options, gpus)
     found = [each.parsed_name.index for each in manager if each.device_type == "AcmeGpu"]
     assert found == expected
     assert manager.host_cpu
 
 
-def test_the_host_is_counted_in_any_case(cards: FactoryRegistry) -> None:
-    manager = DeviceMgr.create(DeviceOptions(device_count={"cpu": 3}), cards)
+def test_the_host_is_counted_in_any_case(gpus: FactoryRegistry) -> None:
+    manager = DeviceMgr.create(DeviceOptions(device_count={"cpu": 3}), gpus)
     assert manager.num_device_type("CPU") == 3
 
 
@@ -174,14 +174,14 @@ def test_the_host_is_counted_in_any_case(cards: FactoryRegistry) -> None:
     ],
 )
 def test_unknown_types_in_options_are_one_error(
-    cards: FactoryRegistry, options: DeviceOptions
+    gpus: FactoryRegistry, options: DeviceOptions
 ) -> None:
     with pytest.raises(UnknownDeviceError, match="may mean 'CUDA'") as caught:
-        DeviceMgr.create(options, cards)
+        DeviceMgr.create(options, gpus)
     if "Gppu" in options.device_count:
         assert "may mean 'GPU'" in str(caught.value)
     with pytest.raises(UnknownDeviceError, match="may mean"):
-        cards.new_device("AcmeGpu", options, "")
+        gpus.new_device("AcmeGpu", options, "")
 
 
 IMPORTS = """

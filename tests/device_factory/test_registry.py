@@ -93,7 +93,7 @@ class TestLivePick:
         assert caught.value.state == "untried"
 
     def test_none_is_live(self, registry: FactoryRegistry) -> None:
-        put(registry, "First", priority=2, answer=dead("there is no card", "absent"))
+        put(registry, "First", priority=2, answer=dead("there is no GPU", "absent"))
         put(registry, "Second", priority=1, answer=dead("no driver", "missing", fix="install it"))
         with pytest.raises(NotLiveError) as caught:
             registry.get_factory("NPU")
@@ -198,7 +198,7 @@ class TestExplaining:
         put(registry, "Broken", priority=4, answer=dead("the driver is too old", fix="upgrade"))
         put(registry, "Best", priority=3)
         put(registry, "Spare", priority=2)
-        put(registry, "Absent", priority=1, answer=dead("no card", "absent"))
+        put(registry, "Absent", priority=1, answer=dead("no GPU", "absent"))
         assert {each.liveness.state for each in registry.explain("NPU")} == {"untried"}
         found = registry.explain("NPU", deep=True)
         assert [(each.registration.entry_name, each.liveness.state) for each in found] == [

@@ -206,15 +206,15 @@ class TestCareless:
         put(registry, "Careless", kernels=kernels, priority=2)
         assert labels(DeviceMgr.create(registry=registry)) == ["CPU:0"]
 
-    def test_a_card_that_was_lost_costs_only_itself(self, registry: FactoryRegistry) -> None:
+    def test_a_gpu_that_was_lost_costs_only_itself(self, registry: FactoryRegistry) -> None:
         Device("/device:NPU:7", physical_id="fake-1").lose("it fell off the bus")
         try:
             put(registry, "Npu", count=3)
             assert labels(DeviceMgr.create(registry=registry)) == ["CPU:0", "NPU:0", "NPU:2"]
         finally:
-            from devicecore.device.lost_gpus import cards_of_process
+            from devicecore.device.lost_gpus import gpus_of_process
 
-            del cards_of_process()._lost["fake-1"]
+            del gpus_of_process()._lost["fake-1"]
 
 
 class TestUnruly:

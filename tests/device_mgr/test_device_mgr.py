@@ -1,4 +1,4 @@
-"""`DeviceMgr`: adding, removing and finding devices, with cards that are only described here."""
+"""`DeviceMgr`: adding, removing and finding devices, with GPUs that are only described here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards: several devices on one, families that count cards, and memory that devices share."""
+"""GPUs: several devices on one, families that count GPUs, and memory that devices share."""
 
 from __future__ import annotations
 
@@ -32,63 +32,63 @@ def device(name: str, task: str = TASK, **fields: Any) -> Device:
 
 class TestFamilies:
     @pytest.fixture
-    def cards(self, manager: DeviceMgr) -> DeviceMgr:
-        def gpu(name: str, card: str, *frameworks: str) -> Device:
-            return device(name, device_class="GPU", physical_id=card, frameworks=frameworks)
+    def gpus(self, manager: DeviceMgr) -> DeviceMgr:
+        def gpu(name: str, gpu: str, *frameworks: str) -> Device:
+            return device(name, device_class="GPU", physical_id=gpu, frameworks=frameworks)
 
         manager.add_devices(
             [
                 device("CPU:0", frameworks=["onnx", "torch"]),
-                gpu("CUDA:0", "card-a", "torch"),
-                gpu("TENSORRT:0", "card-a", "onnx"),
-                gpu("CUDA:1", "card-b", "torch"),
-                gpu("OPENVINO:0", "card-c", "onnx"),
+                gpu("CUDA:0", "GPU-a", "torch"),
+                gpu("TENSORRT:0", "GPU-a", "onnx"),
+                gpu("CUDA:1", "GPU-b", "torch"),
+                gpu("OPENVINO:0", "GPU-c", "onnx"),
                 device("OPENVINO:1", device_class="NPU", physical_id="npu-a", frameworks=["onnx"]),
             ]
         )
         return manager
 
-    def test_each_card_counts_once(self, cards: DeviceMgr) -> None:
-        assert [each.label for each in cards.find_devices("gpu")] == [
+    def test_each_gpu_counts_once(self, gpus: DeviceMgr) -> None:
+        assert [each.label for each in gpus.find_devices("gpu")] == [
             "CUDA:0",
             "CUDA:1",
             "OPENVINO:0",
         ]
-        assert cards.num_device_type("GPU") == 3
-        assert cards.num_device_type("CUDA") == 2
-        assert cards.num_device_type("NPU") == 1
-        assert cards.num_device_type("TPU") == 0
-        assert cards.lookup_device("GPU:1").label == "CUDA:1"
-        assert cards.lookup_device("gpu:2").label == "OPENVINO:0"
-        assert cards.lookup_device("npu").label == "OPENVINO:1"
+        assert gpus.num_device_type("GPU") == 3
+        assert gpus.num_device_type("CUDA") == 2
+        assert gpus.num_device_type("NPU") == 1
+        assert gpus.num_device_type("TPU") == 0
+        assert gpus.lookup_device("GPU:1").label == "CUDA:1"
+        assert gpus.lookup_device("gpu:2").label == "OPENVINO:0"
+        assert gpus.lookup_device("npu").label == "OPENVINO:1"
         with pytest.raises(UnknownDeviceError):
-            cards.lookup_device("gpu:3")
+            gpus.lookup_device("gpu:3")
 
-    def test_each_card_is_stood_for_by_its_best_device_for_a_framework(
-        self, cards: DeviceMgr
+    def test_each_gpu_is_stood_for_by_its_best_device_for_a_framework(
+        self, gpus: DeviceMgr
     ) -> None:
-        found = cards.find_devices("gpu", "onnx")
+        found = gpus.find_devices("gpu", "onnx")
         assert [each.label for each in found] == ["TENSORRT:0", "OPENVINO:0"]
-        assert cards.lookup_device("gpu:0", "torch").label == "CUDA:0"
-        assert cards.lookup_device("gpu:0", "onnx").label == "TENSORRT:0"
-        assert cards.best_device(framework="onnx", policy="require:gpu").label == "TENSORRT:0"
+        assert gpus.lookup_device("gpu:0", "torch").label == "CUDA:0"
+        assert gpus.lookup_device("gpu:0", "onnx").label == "TENSORRT:0"
+        assert gpus.best_device(framework="onnx", policy="require:gpu").label == "TENSORRT:0"
 
-    def test_siblings_are_on_the_same_card(self, cards: DeviceMgr) -> None:
-        cuda = cards.lookup_device("CUDA:0")
-        assert [each.label for each in cards.siblings(cuda)] == ["TENSORRT:0"]
-        assert cards.siblings(cards.lookup_device("CUDA:1")) == []
-        assert cards.siblings(cards.lookup_device("CPU:0")) == []
+    def test_siblings_are_on_the_same_gpu(self, gpus: DeviceMgr) -> None:
+        cuda = gpus.lookup_device("CUDA:0")
+        assert [each.label for each in gpus.siblings(cuda)] == ["TENSORRT:0"]
+        assert gpus.siblings(gpus.lookup_device("CUDA:1")) == []
+        assert gpus.siblings(gpus.lookup_device("CPU:0")) == []
 
-    def test_cpu_is_always_the_type(self, cards: DeviceMgr) -> None:
-        cards.add_devices([device("OPENVINO:2", device_class="CPU", physical_id="cpu")])
-        assert [each.label for each in cards.find_devices("cpu")] == ["CPU:0"]
+    def test_cpu_is_always_the_type(self, gpus: DeviceMgr) -> None:
+        gpus.add_devices([device("OPENVINO:2", device_class="CPU", physical_id="cpu")])
+        assert [each.label for each in gpus.find_devices("cpu")] == ["CPU:0"]
 
-    def test_a_type_of_that_name_comes_first(self, cards: DeviceMgr) -> None:
-        cards.add_devices([device("GPU:0")])
-        assert [each.label for each in cards.find_devices("gpu")] == ["GPU:0"]
+    def test_a_type_of_that_name_comes_first(self, gpus: DeviceMgr) -> None:
+        gpus.add_devices([device("GPU:0")])
+        assert [each.label for each in gpus.find_devices("gpu")] == ["GPU:0"]
 
-    def test_the_index_of_a_family_is_no_index_of_a_name(self, cards: DeviceMgr) -> None:
-        assert not cards.lookup_device("gpu:2").parsed_name.matches(DeviceName.parse("gpu:2"))
+    def test_the_index_of_a_family_is_no_index_of_a_name(self, gpus: DeviceMgr) -> None:
+        assert not gpus.lookup_device("gpu:2").parsed_name.matches(DeviceName.parse("gpu:2"))
 
     def test_cuda_means_rocm_where_torch_is_built_for_it(self, manager: DeviceMgr) -> None:
         manager.add_devices([device("CPU:0"), device("ROCM:1", torch_device="cuda:1")])
@@ -143,9 +143,9 @@ class TestMemory:
         manager.remove_devices([cuda])
         assert len(manager) == 0
 
-    def test_a_lost_card_is_lost_for_all_its_devices(self, manager: DeviceMgr) -> None:
+    def test_a_lost_gpu_is_lost_for_all_its_devices(self, manager: DeviceMgr) -> None:
         devices = [
-            device(name, physical_id="card-of-this-manager") for name in ("CUDA:0", "TENSORRT:0")
+            device(name, physical_id="GPU-of-this-manager") for name in ("CUDA:0", "TENSORRT:0")
         ]
         manager.add_devices([device("CPU:0"), *devices])
         devices[0].lose("it fell off the bus")

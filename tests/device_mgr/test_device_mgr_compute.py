@@ -67,7 +67,7 @@ def manager(kernels: KernelRegistry, ledger: Ledger) -> DeviceMgr:
 
 
 class FakeTensor(torch.Tensor):
-    """A tensor that says that it lies elsewhere, since there is no card here."""
+    """A tensor that says that it lies elsewhere, since there is no GPU here."""
 
     lies_on = ""
 
@@ -361,7 +361,7 @@ class TestPlacement:
         assert manager.compute("takes", x=np.zeros(3)) == "NPU:0"
         assert manager.compute("takes", x=3) == "CUDA:0"
 
-    def test_what_lies_on_a_card_runs_on_that_card(self, manager: DeviceMgr) -> None:
+    def test_what_lies_on_a_gpu_runs_on_that_gpu(self, manager: DeviceMgr) -> None:
         assert manager.compute("op", tensor_on("cuda:1")) == "CUDA:1"
         assert manager.compute("op", [1, tensor_on("cuda:0")]) == "CUDA:0"
 
@@ -384,7 +384,7 @@ class TestPlacement:
         manager.compute("op", np.zeros(3))
         assert ledger.total == 0
 
-    def test_a_kernel_may_read_the_hosts_memory_from_a_card(
+    def test_a_kernel_may_read_the_hosts_memory_from_a_gpu(
         self, manager: DeviceMgr, kernels: KernelRegistry
     ) -> None:
         put(kernels, "CUDA", priority=1, reads_host=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class TwoCards(FakeFactory):
+class TwoGpus(FakeFactory):
     device_type = "CUDA"
     priority = 200
     count = 2
@@ -32,17 +32,17 @@ class TwoCards(FakeFactory):
     torch_name = "cuda"
 
 
-class BrokenCards(FakeFactory):
+class BrokenGpus(FakeFactory):
     device_type = "CUDA"
     priority = 200
     answer = Liveness("broken", reason="the driver is too old", fix="update the driver")
 
 
-class BrokenXpu(BrokenCards):
+class BrokenXpu(BrokenGpus):
     device_type = "XPU"
 
 
-class RocmCards(FakeFactory):
+class RocmGpus(FakeFactory):
     device_type = "ROCM"
     priority = 194
     frameworks = ("torch",)
@@ -63,7 +63,7 @@ def host_runtime(*factories: type[DeviceFactory]) -> Runtime:
 def test_the_host_is_there_at_once_and_nothing_else_is_asked() -> None:
     asked = []
 
-    class Watched(TwoCards):
+    class Watched(TwoGpus):
         def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
             asked.append(framework)
             return super().probe(framework, deep=deep)
@@ -73,8 +73,8 @@ def test_the_host_is_there_at_once_and_nothing_else_is_asked() -> None:
     assert asked == []
 
 
-def test_cards_come_with_the_first_question() -> None:
-    runtime = host_runtime(TwoCards)
+def test_gpus_come_with_the_first_question() -> None:
+    runtime = host_runtime(TwoGpus)
     assert len(runtime.manager) == 1
     second = runtime.device("cuda:1")
     assert second.name.endswith("CUDA:1")
@@ -84,11 +84,11 @@ def test_cards_come_with_the_first_question() -> None:
 
 
 def test_a_second_framework_extends_the_same_device() -> None:
-    runtime = host_runtime(TwoCards)
-    card = runtime.device("cuda", "torch")
-    assert card.frameworks == {"torch"}
-    assert runtime.device("cuda", "onnx") is card
-    assert card.frameworks == {"torch", "onnx"}
+    runtime = host_runtime(TwoGpus)
+    gpu = runtime.device("cuda", "torch")
+    assert gpu.frameworks == {"torch"}
+    assert runtime.device("cuda", "onnx") is gpu
+    assert gpu.frameworks == {"torch", "onnx"}
 
 
 def test_the_process_has_one_host() -> None:
@@ -96,20 +96,20 @@ def test_the_process_has_one_host() -> None:
 
 
 def test_what_is_not_live_says_why() -> None:
-    runtime = host_runtime(BrokenCards, RocmCards)
+    runtime = host_runtime(BrokenGpus, RocmGpus)
     runtime.registry.unregister(runtime.registry.factories("ROCM")[0])
     with pytest.raises(NotLiveError, match="driver is too old") as caught:
         runtime.device("cuda:0")
     assert caught.value.fix == "update the driver"
 
 
-def test_torchs_name_of_a_rocm_card_finds_it() -> None:
-    runtime = host_runtime(BrokenCards, RocmCards)
+def test_torchs_name_of_a_rocm_gpu_finds_it() -> None:
+    runtime = host_runtime(BrokenGpus, RocmGpus)
     assert runtime.device("cuda:0", "torch").device_type == "ROCM"
 
 
 def test_names() -> None:
-    runtime = host_runtime(TwoCards)
+    runtime = host_runtime(TwoGpus)
     with pytest.raises(UnknownDeviceError):
         runtime.device("cuda:7")
     with pytest.raises(InvalidDeviceNameError):
@@ -118,13 +118,13 @@ def test_names() -> None:
         runtime.device("/device:NOBODY:0")
 
 
-def test_a_family_means_its_best_card() -> None:
-    runtime = host_runtime(TwoCards)
+def test_a_family_means_its_best_gpu() -> None:
+    runtime = host_runtime(TwoGpus)
     assert runtime.device("gpu:1").name.endswith("CUDA:1")
 
 
 def test_threads_share_what_the_first_one_made() -> None:
-    runtime = host_runtime(TwoCards)
+    runtime = host_runtime(TwoGpus)
     found = []
     threads = [
         threading.Thread(target=lambda: found.append(runtime.device("cuda:0"))) for _ in range(8)
@@ -137,8 +137,8 @@ def test_threads_share_what_the_first_one_made() -> None:
     assert len(set(map(id, found))) == 1
 
 
-def test_a_lost_card_is_made_anew_under_its_name() -> None:
-    runtime = host_runtime(TwoCards)
+def test_a_lost_gpu_is_made_anew_under_its_name() -> None:
+    runtime = host_runtime(TwoGpus)
     first = runtime.device("cuda:0")
     first.retire("it was unplugged")
     runtime.device("cuda:1").retire("it was unplugged")
@@ -147,15 +147,15 @@ def test_a_lost_card_is_made_anew_under_its_name() -> None:
     assert second.gone == ""
 
 
-def test_a_card_that_this_process_has_lost_says_so() -> None:
-    class Cards(FakeFactory):
+def test_a_gpu_that_this_process_has_lost_says_so() -> None:
+    class Gpus(FakeFactory):
         device_type = "CUDA"
         priority = 200
 
         def list_physical_devices(self) -> Sequence[PhysicalDevice]:
-            return (PhysicalDevice("CUDA", 0, physical_id="a card that is lost here only"),)
+            return (PhysicalDevice("CUDA", 0, physical_id="a GPU that is lost here only"),)
 
-    runtime = host_runtime(Cards)
+    runtime = host_runtime(Gpus)
     runtime.device("cuda:0").lose("it fell off the bus")
     with pytest.raises(NotLiveError, match="fell off the bus"):
         runtime.device("cuda:0")
@@ -163,21 +163,21 @@ def test_a_card_that_this_process_has_lost_says_so() -> None:
 
 def test_the_managers_lookup_asks_as_well() -> None:
     """Whoever looks a device up by its name wants it, whether or not anybody resolved it before."""
-    manager = host_runtime(TwoCards).manager
+    manager = host_runtime(TwoGpus).manager
     assert "cuda" not in manager  # what only looks asks nobody
     assert manager.best_device().device_type == "CPU"
     assert len(manager) == 1
     assert manager.lookup_device("cuda:1").name.endswith("CUDA:1")
     assert "cuda" in manager
-    assert host_runtime(TwoCards).manager.lookup_device("GPU").name.endswith("CUDA:0")
+    assert host_runtime(TwoGpus).manager.lookup_device("GPU").name.endswith("CUDA:0")
     for policy in ("require:cuda", "prefer:xpu,cuda"):
-        best = host_runtime(TwoCards, BrokenXpu).manager.best_device(policy=policy)
+        best = host_runtime(TwoGpus, BrokenXpu).manager.best_device(policy=policy)
         assert best.device_type == "CUDA"
 
 
 @pytest.mark.parametrize("name", ["cuda", "CUDA:1", "/gpu:0", "tpu", "cuda:x", 3.5])
 def test_what_the_managers_lookup_does_not_find_says_why(name: object) -> None:
-    manager = host_runtime(BrokenCards, BrokenXpu).manager
+    manager = host_runtime(BrokenGpus, BrokenXpu).manager
     with pytest.raises(UnknownDeviceError) as caught:
         manager.lookup_device(name)
     assert "untried" not in str(caught.value)
@@ -187,7 +187,7 @@ def test_what_the_managers_lookup_does_not_find_says_why(name: object) -> None:
 
 
 def test_a_manager_of_ones_own_says_what_tries_a_device() -> None:
-    runtime = host_runtime(TwoCards)
+    runtime = host_runtime(TwoGpus)
     manager = DeviceMgr([host_device(runtime.registry, LOCAL_TASK)], registry=runtime.registry)
     with pytest.raises(UnknownDeviceError, match=r"resolve\('cuda'\) tries it"):
         manager.lookup_device("cuda")

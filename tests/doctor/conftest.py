@@ -85,7 +85,7 @@ def gpu_build(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def without_a_card(tmp_path: Path) -> Path:
+def without_a_gpu(tmp_path: Path) -> Path:
     """Return the files of a system whose bus has no accelerator; they are fakes."""
     bridge = tmp_path / "system/sys/bus/pci/devices/0000:00:00.0"
     bridge.mkdir(parents=True)

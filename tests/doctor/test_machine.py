@@ -43,7 +43,7 @@ def named(found: list[dict[str, str]], name: str) -> dict[str, str]:
 
 
 def candidate(device_type: str, liveness: Liveness, *, chosen: bool = False) -> Candidate:
-    """Return the standing of a card that this machine has not."""
+    """Return the standing of a GPU that this machine has not."""
     registration = Registration(device_type, "nowhere:Fake", 0)
     return Candidate(registration, 0, liveness, chosen)
 
@@ -192,13 +192,13 @@ def test_the_cache_folder(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_card_without_kernels() -> None:
-    """The card is a fake: only a new one shows this."""
+def test_a_gpu_without_kernels() -> None:
+    """The GPU is a fake: only a new one shows this."""
     error = "CUDA error: no kernel image is available for execution on the device"
-    card = PhysicalDevice("CUDA", 0, description="a card", details={"compute_capability": "12.0"})
-    answer = Liveness("broken", "opened", reason=error, devices=(card,))
+    gpu = PhysicalDevice("CUDA", 0, description="a GPU", details={"compute_capability": "12.0"})
+    answer = Liveness("broken", "opened", reason=error, devices=(gpu,))
     case = Case(
-        (candidate("CUDA", Liveness("broken", frameworks={"torch": answer}, devices=(card,))),)
+        (candidate("CUDA", Liveness("broken", frameworks={"torch": answer}, devices=(gpu,))),)
     )
     (found,) = gpu_kernels.find(case)
     assert found.name == "no-kernel-for-this-gpu"
@@ -316,14 +316,12 @@ def test_opencv(findings: Findings, gpu_build: Build) -> None:
 
 
 @pytest.mark.parametrize(("capability", "count"), [("9.0", 1), ("8.0", 1), ("7.5", 0)])
-def test_cards_with_tf32(capability: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The card is a fake, and so is the build for it."""
+def test_gpus_with_tf32(capability: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The GPU is a fake, and so is the build for it."""
     build = OrtPackage(Path(), "onnxruntime-gpu", "1.31.1", "13.0")
     monkeypatch.setattr(reduced_precision, "ort_package", lambda: build)
-    card = PhysicalDevice(
-        "CUDA", 0, description="a card", details={"compute_capability": capability}
-    )
-    live = Liveness("live", "ran", devices=(card,))
+    gpu = PhysicalDevice("CUDA", 0, description="a GPU", details={"compute_capability": capability})
+    live = Liveness("live", "ran", devices=(gpu,))
     found = list(reduced_precision.find(Case((candidate("CUDA", live, chosen=True),))))
     assert len(found) == count
     assert all(f"compute capability {capability}" in each.evidence for each in found)

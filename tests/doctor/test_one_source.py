@@ -93,12 +93,12 @@ FOR_HARDWARE = re.compile(
 
 
 def test_without_the_hardware_its_build_is_not_kept(
-    told: Callable[..., Any], tmp_path: Path, without_a_card: Path
+    told: Callable[..., Any], tmp_path: Path, without_a_gpu: Path
 ) -> None:
     build_of(tmp_path, "onnxruntime")
     record(tmp_path, "onnxruntime-gpu", "1.31.1", "onnxruntime")
     record(tmp_path, "onnxruntime", "1.32.0", "onnxruntime")
-    said = asked(told, tmp_path, CUDA, without_a_card, [CUDA])
+    said = asked(told, tmp_path, CUDA, without_a_gpu, [CUDA])
     fix = "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime"
     assert [fix for _, fix in said["doctor"]] == [fix]
     assert said["probe"][2] == said["error"][2] == fix
@@ -108,7 +108,7 @@ def test_without_the_hardware_its_build_is_not_kept(
 
 @pytest.mark.parametrize("with_files", [True, False])
 def test_without_the_hardware_the_only_build_for_it_is_not_put_back(
-    told: Callable[..., Any], tmp_path: Path, without_a_card: Path, with_files: bool
+    told: Callable[..., Any], tmp_path: Path, without_a_gpu: Path, with_files: bool
 ) -> None:
     """pip lists one build, whose files another one took along, or left its own in their place."""
     if with_files:
@@ -116,7 +116,7 @@ def test_without_the_hardware_the_only_build_for_it_is_not_put_back(
     record(tmp_path, "onnxruntime-gpu", "1.31.1", "onnxruntime")
     alone = "import sys, attrs; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
     for system, fix in (
-        (without_a_card, "pip uninstall -y onnxruntime-gpu && pip install onnxruntime"),
+        (without_a_gpu, "pip uninstall -y onnxruntime-gpu && pip install onnxruntime"),
         (SAYS_NOTHING, "pip install --force-reinstall --no-deps onnxruntime-gpu"),
     ):
         said = told(f"import numpy, packaging.version\n{alone}{program(CUDA, system)}", tmp_path)
@@ -129,7 +129,7 @@ def test_without_the_hardware_the_only_build_for_it_is_not_put_back(
 def test_without_the_hardware_nothing_is_proposed_for_it(
     told: Callable[..., Any],
     tmp_path: Path,
-    without_a_card: Path,
+    without_a_gpu: Path,
     provider: str,
     distribution: str,
 ) -> None:
@@ -143,9 +143,7 @@ def test_without_the_hardware_nothing_is_proposed_for_it(
         file = capi / f"libonnxruntime_providers_{name}.so"
         file.write_bytes(needing(needs))
     alone = "import sys, attrs; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
-    code = (
-        f"import numpy, packaging.version\n{alone}{program(provider, without_a_card, [provider])}"
-    )
+    code = f"import numpy, packaging.version\n{alone}{program(provider, without_a_gpu, [provider])}"
     said = told(code, tmp_path)
     assert said["probe"][0] == said["error"][0] == "absent"
     for reason in (said["probe"][1], said["error"][1]):
@@ -156,7 +154,7 @@ def test_without_the_hardware_nothing_is_proposed_for_it(
     assert of_libraries.isdisjoint(said["all"])
     assert said["all"].count("silent-cpu-fallback") == 1
     if distribution == "onnxruntime-gpu" and provider == CUDA:  # else this test could not fail
-        unknown = told(code.replace(str(without_a_card), str(SAYS_NOTHING)), tmp_path)
+        unknown = told(code.replace(str(without_a_gpu), str(SAYS_NOTHING)), tmp_path)
         assert of_libraries <= {*unknown["all"]}
 
 

@@ -223,16 +223,16 @@ def test_devices_that_openvino_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
         assert list(option_dialect.find(case(OPENVINO, {"device_type": device}))) == []
 
 
-def test_a_card_that_this_process_does_not_see() -> None:
-    """The cards are fakes."""
-    cards = tuple(PhysicalDevice("CUDA", index, description="a card") for index in range(2))
+def test_a_gpu_that_this_process_does_not_see() -> None:
+    """The GPUs are fakes."""
+    gpus = tuple(PhysicalDevice("CUDA", index, description="a GPU") for index in range(2))
     registration = Registration("CUDA", "nowhere:Fake", 0)
-    candidates = (Candidate(registration, 0, Liveness("live", "ran", devices=cards), chosen=True),)
+    candidates = (Candidate(registration, 0, Liveness("live", "ran", devices=gpus), chosen=True),)
     for number, count in (("0", 0), ("1", 0), ("2", 1), ("GPU-1", 1)):
         sessions = (Session(CUDA, {"device_id": number}),)
         found = list(option_dialect.find(Case(candidates, sessions)))
         assert len(found) == count
-        assert all(f"card {number}" in each.problem for each in found)
+        assert all(f"GPU {number}" in each.problem for each in found)
 
 
 @pytest.mark.parametrize(

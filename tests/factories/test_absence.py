@@ -37,7 +37,7 @@ FIRST, SECOND = "GPU-8f2e4a3c-1111", "GPU-a0000000-2222"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the root of a machine with a processor of AMD and no cards."""
+    """Return the root of a machine with a processor of AMD and no GPUs."""
     monkeypatch.setattr(_hardware, "ROOT", tmp_path)
     monkeypatch.setattr(_hardware, "SYSTEM", "linux")
     for name in VARIABLES:
@@ -57,7 +57,7 @@ def pci(root: Path, address: str, vendor: int, kind: int) -> None:
 
 
 def nvidia(root: Path) -> None:
-    """Put two cards of NVIDIA in, with their driver."""
+    """Put two GPUs of NVIDIA in, with their driver."""
     (root / "dev").mkdir()
     for index, uuid in enumerate((FIRST, SECOND)):
         (root / f"dev/nvidia{index}").touch()
@@ -98,7 +98,7 @@ def test_without_the_hardware_no_package_is_looked_at(
 
 
 @pytest.mark.parametrize(
-    ("maker", "card", "here"),
+    ("maker", "GPU", "here"),
     [
         ("AuthenticAMD", None, False),
         ("GenuineIntel", None, True),
@@ -109,11 +109,11 @@ def test_without_the_hardware_no_package_is_looked_at(
     ids=["AMD", "Intel", "AMD with a GPU of Intel", "AMD with an NPU of Intel", "unknown"],
 )
 def test_the_plug_in_of_openvino_is_for_hardware_of_intel(
-    root: Path, maker: str, card: int | None, here: bool | None
+    root: Path, maker: str, gpu: int | None, here: bool | None
 ) -> None:
     (root / "proc/cpuinfo").write_text(f"vendor_id\t: {maker}\n" if maker else "\n")
-    if card:
-        pci(root, "0000:03:00.0", _hardware.INTEL, card)
+    if gpu:
+        pci(root, "0000:03:00.0", _hardware.INTEL, gpu)
     assert OpenVINOPluginFactory().is_here() is here
 
 
@@ -162,7 +162,7 @@ def test_an_adapter_in_software_is_no_advice(root: Path, monkeypatch: pytest.Mon
         *((XpuFactory, "ONEAPI_DEVICE_SELECTOR", value) for value in ("level_zero:1", "!*:gpu")),
     ],
 )
-def test_the_variable_that_hides_all_cards_is_named(
+def test_the_variable_that_hides_all_gpus_is_named(
     root: Path,
     monkeypatch: pytest.MonkeyPatch,
     factory: type[BackendFactory],
@@ -191,7 +191,7 @@ def test_the_variable_that_hides_all_cards_is_named(
         *((XpuFactory, "ONEAPI_DEVICE_SELECTOR", value) for value in ("*:gpu", "opencl:*;*:0")),
     ],
 )
-def test_a_variable_that_shows_a_card_hides_none(
+def test_a_variable_that_shows_a_gpu_hides_none(
     root: Path,
     monkeypatch: pytest.MonkeyPatch,
     factory: type[BackendFactory],
@@ -220,7 +220,7 @@ def test_who_may_have_set_it(
     assert CudaFactory().probe("torch").fix == fix
 
 
-def test_where_the_cards_cannot_be_counted_the_drivers_words_name_the_variable(
+def test_where_the_gpus_cannot_be_counted_the_drivers_words_name_the_variable(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-12345678")

@@ -1,6 +1,6 @@
 """What each factory answers, from what it sees.
 
-The torch and ONNX Runtime of this environment are asked as they are. Builds, drivers and cards that
+The torch and ONNX Runtime of this environment are asked as they are. Builds, drivers and GPUs that
 are not here are put in place by changing what the readers return; `tests/hardware` asks real ones.
 """
 
@@ -38,7 +38,7 @@ LIVE = Liveness("live", "ran", reason="made up")
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put an empty tree in place of the system's files: no card is seen, and none ruled out."""
+    """Put an empty tree in place of the system's files: no GPU is seen, and none ruled out."""
     monkeypatch.setattr(_hardware, "ROOT", tmp_path)
     return tmp_path
 
@@ -142,7 +142,7 @@ def test_without_torch_the_command_that_brings_it_is_told(
 # --- hardware, driver, system -------------------------------------------------------------------
 
 
-def test_a_card_without_its_driver_misses_it(
+def test_a_gpu_without_its_driver_misses_it(
     root: Path, monkeypatch: pytest.MonkeyPatch, torch_file: Callable[[str], None]
 ) -> None:
     torch_file(version_file("2.14.1+cu130", cuda="13.0"))
@@ -158,7 +158,7 @@ def test_a_card_without_its_driver_misses_it(
     assert "driver is not there" in answer.reason
 
 
-def test_without_a_card_the_devices_are_absent_and_nothing_need_be_installed(root: Path) -> None:
+def test_without_a_gpu_the_devices_are_absent_and_nothing_need_be_installed(root: Path) -> None:
     bridge = root / "sys/bus/pci/devices/0000:00:00.0"
     bridge.mkdir(parents=True)
     (bridge / "vendor").write_text("0x8086\n")
@@ -203,25 +203,25 @@ def test_a_backend_of_another_system_is_absent_before_anything_is_read(
 
 
 def test_a_deep_probe_of_torch_really_computes() -> None:
-    """Real, with the CPU in the place of a card."""
+    """Real, with the CPU in the place of a GPU."""
     torch = pytest.importorskip("torch")
-    card = PhysicalDevice("CPU", 0)
-    answer = _torch_probe.try_torch("cpu:{}", lambda module: [card] if module is torch.cpu else [])
+    gpu = PhysicalDevice("CPU", 0)
+    answer = _torch_probe.try_torch("cpu:{}", lambda module: [gpu] if module is torch.cpu else [])
     assert answer.is_live
     assert answer.reason == f"torch {torch.__version__} computed on cpu:0"
 
 
-def test_a_card_that_torch_cannot_use_is_broken_with_its_words() -> None:
+def test_a_gpu_that_torch_cannot_use_is_broken_with_its_words() -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
-        pytest.skip("this machine's card can be used")
+        pytest.skip("this machine's GPU can be used")
     answer = _torch_probe.try_torch("cuda:{}", lambda _: [PhysicalDevice("CUDA", 0)])
     assert answer.state == "broken"
     assert "CUDA" in answer.reason or "NVIDIA" in answer.reason
     assert "Traceback" in answer.detail
 
 
-def test_a_card_that_computes_wrong_results_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_computes_wrong_results_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.Tensor, "to", lambda self, place: self + 1)  # it is off by one
     answer = _torch_probe.try_torch("cpu:{}", lambda _: [PhysicalDevice("CPU", 0)])
@@ -230,18 +230,18 @@ def test_a_card_that_computes_wrong_results_is_broken(monkeypatch: pytest.Monkey
 
 
 def properties(name: str, **facts: Any) -> SimpleNamespace:
-    """Return what torch says of a card."""
+    """Return what torch says of a GPU."""
     return SimpleNamespace(name=name, total_memory=16 << 30, **facts)
 
 
-def torch_module(*cards: SimpleNamespace) -> SimpleNamespace:
-    """Return a stand-in for torch's module of a backend that shows *cards*."""
+def torch_module(*gpus: SimpleNamespace) -> SimpleNamespace:
+    """Return a stand-in for torch's module of a backend that shows *gpus*."""
     return SimpleNamespace(
-        device_count=lambda: len(cards), get_device_properties=lambda index: cards[index]
+        device_count=lambda: len(gpus), get_device_properties=lambda index: gpus[index]
     )
 
 
-def intel_card(root: Path, address: str, device: int) -> None:
+def intel_gpu(root: Path, address: str, device: int) -> None:
     folder = root / "sys/bus/pci/devices" / address
     folder.mkdir(parents=True)
     for name, value in (("vendor", 0x8086), ("class", 0x030000), ("device", device)):
@@ -249,43 +249,43 @@ def intel_card(root: Path, address: str, device: int) -> None:
     (folder / "numa_node").write_text("-1\n")
 
 
-def test_xpu_finds_the_place_of_each_card_by_its_chip(root: Path) -> None:
-    """torch counts the large card first, the bus the one inside the processor. Made up."""
-    intel_card(root, "0000:00:02.0", 0x7D55)
-    intel_card(root, "0000:03:00.0", 0x56A0)
+def test_xpu_finds_the_place_of_each_gpu_by_its_chip(root: Path) -> None:
+    """torch counts the large GPU first, the bus the one inside the processor. Made up."""
+    intel_gpu(root, "0000:00:02.0", 0x7D55)
+    intel_gpu(root, "0000:03:00.0", 0x56A0)
     module = torch_module(
         properties("Arc A770", device_id=0x56A0), properties("Arc Graphics", device_id=0x7D55)
     )
-    cards = XpuFactory()._cards(module)
-    assert [(card.index, card.description, card.physical_id) for card in cards] == [
+    gpus = XpuFactory()._gpus(module)
+    assert [(gpu.index, gpu.description, gpu.physical_id) for gpu in gpus] == [
         (0, "Arc A770", "0000:03:00.0"),
         (1, "Arc Graphics", "0000:00:02.0"),
     ]
     assert XpuFactory().is_here() is True
-    old = XpuFactory()._cards(torch_module(properties("Arc A770")))
-    assert [(card.description, card.physical_id) for card in old] == [("Arc A770", None)]
+    old = XpuFactory()._gpus(torch_module(properties("Arc A770")))
+    assert [(gpu.description, gpu.physical_id) for gpu in old] == [("Arc A770", None)]
 
 
-@pytest.mark.parametrize("cards_of", [XpuFactory()._cards, RocmFactory()._torch_cards])
-def test_cards_that_torch_does_not_show_miss_their_driver(
-    root: Path, cards_of: Callable[[Any], Any]
+@pytest.mark.parametrize("gpus_of", [XpuFactory()._gpus, RocmFactory()._torch_gpus])
+def test_gpus_that_torch_does_not_show_miss_their_driver(
+    root: Path, gpus_of: Callable[[Any], Any]
 ) -> None:
     with pytest.raises(NotLiveError, match="torch shows no") as caught:
-        cards_of(torch_module())
+        gpus_of(torch_module())
     assert caught.value.state == "missing"
     assert "driver" in caught.value.fix
 
 
 def test_rocm_joins_what_torch_and_the_kernel_driver_say(root: Path) -> None:
-    """The files of one card of AMD, made up after the kernel's documentation."""
+    """The files of one GPU of AMD, made up after the kernel's documentation."""
     node = root / "sys/class/kfd/kfd/topology/nodes/1"
     node.mkdir(parents=True)
     (node / "properties").write_text("simd_count 1216\nlocation_id 9728\ndomain 0\n")
-    (card,) = RocmFactory()._torch_cards(torch_module(properties("AMD Instinct MI300X")))
-    assert (card.device_type, card.description) == ("ROCM", "AMD Instinct MI300X")
-    assert (card.physical_id, card.memory_bytes) == ("0000:26:00.0", 16 << 30)
+    (gpu,) = RocmFactory()._torch_gpus(torch_module(properties("AMD Instinct MI300X")))
+    assert (gpu.device_type, gpu.description) == ("ROCM", "AMD Instinct MI300X")
+    assert (gpu.physical_id, gpu.memory_bytes) == ("0000:26:00.0", 16 << 30)
     two = torch_module(properties("A"), properties("B"))
-    assert [card.physical_id for card in RocmFactory()._torch_cards(two)] == [None, None]
+    assert [gpu.physical_id for gpu in RocmFactory()._torch_gpus(two)] == [None, None]
 
 
 # --- plug-ins -----------------------------------------------------------------------------------
@@ -303,21 +303,21 @@ def offer(monkeypatch: pytest.MonkeyPatch, *devices: EpDevice) -> Offer:
 
 def test_a_plugins_devices_carry_their_session(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     offered = offer(monkeypatch, ep_device("CPU"), ep_device("GPU", 1, pci_bus_id="3B:00.0"))
-    (card,) = _session_probe.plugin_cards("WEBGPU", offered, ["GPU"])
-    assert (card.index, card.physical_id, card.device_class) == (0, "0000:3b:00.0", "GPU")
-    assert _session_probe.session_of(card) == SessionSpec("cuda_ep", {}, 1, "/plugin.so")
-    (host,) = _session_probe.plugin_cards("OPENVINO", offered, ["CPU"])
+    (gpu,) = _session_probe.plugin_gpus("WEBGPU", offered, ["GPU"])
+    assert (gpu.index, gpu.physical_id, gpu.device_class) == (0, "0000:3b:00.0", "GPU")
+    assert _session_probe.session_of(gpu) == SessionSpec("cuda_ep", {}, 1, "/plugin.so")
+    (host,) = _session_probe.plugin_gpus("OPENVINO", offered, ["CPU"])
     assert (host.physical_id, host.device_class) == ("cpu", "CPU")
 
 
 def test_a_plugin_that_offers_other_hardware_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     offered = offer(monkeypatch, ep_device("CPU"))
     with pytest.raises(NotLiveError, match="it offers only the CPU of NVIDIA") as caught:
-        _session_probe.plugin_cards("WEBGPU", offered, ["GPU"])
+        _session_probe.plugin_gpus("WEBGPU", offered, ["GPU"])
     assert caught.value.state == "absent"
 
 
-CARDS = [
+GPUS = [
     PhysicalDevice("CUDA", 0, "GPU-a", details={"pci_bus_id": "0000:5e:00.0"}),
     PhysicalDevice("CUDA", 1, "GPU-b", details={"pci_bus_id": "0000:3b:00.0"}),
 ]
@@ -327,17 +327,17 @@ def test_a_plugins_devices_are_joined_to_cuda_by_their_place_on_the_bus(
     monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     offered = offer(monkeypatch, ep_device("GPU", 0, pci_bus_id="0000:3b:00.0"))
-    found = _session_probe.on_cards(CARDS, _session_probe.plugin_cards("CUDA", offered, ["GPU"]))
-    assert [card.physical_id for card in found] == ["GPU-b"]
+    found = _session_probe.on_gpus(GPUS, _session_probe.plugin_gpus("CUDA", offered, ["GPU"]))
+    assert [gpu.physical_id for gpu in found] == ["GPU-b"]
 
 
 def test_a_plugins_devices_without_a_place_are_joined_by_their_order(
     monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     offered = offer(monkeypatch, ep_device("GPU", 0), ep_device("GPU", 1))
-    found = _session_probe.on_cards(CARDS, _session_probe.plugin_cards("CUDA", offered, ["GPU"]))
-    sessions = [_session_probe.session_of(card).ep_device_index for card in found]
-    assert [(card.physical_id, index) for card, index in zip(found, sessions, strict=True)] == [
+    found = _session_probe.on_gpus(GPUS, _session_probe.plugin_gpus("CUDA", offered, ["GPU"]))
+    sessions = [_session_probe.session_of(gpu).ep_device_index for gpu in found]
+    assert [(gpu.physical_id, index) for gpu, index in zip(found, sessions, strict=True)] == [
         ("GPU-a", 0),
         ("GPU-b", 1),
     ]
@@ -349,22 +349,22 @@ def test_the_next_offer_is_tried_where_one_does_not_work(monkeypatch: pytest.Mon
     monkeypatch.setattr(Offer, "look", lambda self: answers[self])
     monkeypatch.setattr(_session_probe, "probe_provider", lambda spec: LIVE)
     spec = SessionSpec("cuda_ep", {}, 0)
-    cards = [_session_probe.with_session(CARDS[0], spec)]
-    assert _session_probe.try_offers(offers, lambda _: cards).is_live
+    gpus = [_session_probe.with_session(GPUS[0], spec)]
+    assert _session_probe.try_offers(offers, lambda _: gpus).is_live
     answers[offers[1]] = Liveness("missing", reason="not installed")
-    assert _session_probe.try_offers(offers, lambda _: cards).reason == "libraries"
+    assert _session_probe.try_offers(offers, lambda _: gpus).reason == "libraries"
 
 
 def test_openvino_in_a_build_keeps_the_kinds_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """The build itself was run by hand; here its answers are made up."""
-    monkeypatch.setattr(_hardware, "pci_cards", lambda *_, **__: [])
+    monkeypatch.setattr(_hardware, "pci_gpus", lambda *_, **__: [])
 
     def probe(spec: SessionSpec) -> Liveness:
         return Liveness("broken", reason="no NPU") if spec.options["device_type"] == "NPU" else LIVE
 
     monkeypatch.setattr(openvino, "probe_provider", probe)
     answer = openvino.OpenVINOInTreeFactory().try_out("onnx")
-    assert [(card.index, card.device_class) for card in answer.devices] == [(0, "GPU"), (1, "CPU")]
+    assert [(gpu.index, gpu.device_class) for gpu in answer.devices] == [(0, "GPU"), (1, "CPU")]
     assert answer.devices[1].physical_id == "cpu"
     monkeypatch.setattr(openvino, "probe_provider", lambda spec: Liveness("broken", reason="why"))
     assert openvino.OpenVINOInTreeFactory().try_out("onnx").reason == "why"

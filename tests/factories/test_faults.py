@@ -1,6 +1,6 @@
 """What the messages of drivers mean: texts that people have reported, and the errors they become.
 
-The cards are not here; the texts are quoted from public bug reports of torch, ROCm, Intel's
+The GPUs are not here; the texts are quoted from public bug reports of torch, ROCm, Intel's
 runtimes and ONNX Runtime.
 """
 
@@ -19,7 +19,7 @@ from devicecore.ort import SessionSpec
 from devicecore.ort.error_translation import opening_error, running_error
 from devicecore_factories import _faults
 
-_cards = count()
+_gpus = count()
 
 TEXTS = json.loads((Path(__file__).parents[1] / "data/fault_texts.json").read_text())
 OUT_OF_MEMORY, LOST, NOT_LIVE = TEXTS["out of memory"], TEXTS["lost"], TEXTS["not live"]
@@ -34,27 +34,27 @@ def cases(table: dict[str, list[str]]) -> list[Any]:
 
 
 def fault(kind: str, error: Exception) -> tuple[Device, Exception | None]:
-    """Return a device of *kind* on a card of its own, and what *error* means for it."""
-    device = Device(f"/device:{kind}:0", device_class="GPU", physical_id=f"fault-{next(_cards)}")
+    """Return a device of *kind* on a GPU of its own, and what *error* means for it."""
+    device = Device(f"/device:{kind}:0", device_class="GPU", physical_id=f"fault-{next(_gpus)}")
     return device, _faults.device_error(device, error)
 
 
 @pytest.mark.parametrize(("kind", "text"), cases(OUT_OF_MEMORY))
-def test_a_card_without_room_is_out_of_memory(kind: str, text: str) -> None:
+def test_a_gpu_without_room_is_out_of_memory(kind: str, text: str) -> None:
     device, error = fault(kind, RuntimeError(text))
     assert isinstance(error, OutOfMemoryError)
     assert not device.gone
 
 
 @pytest.mark.parametrize(("kind", "text"), cases(LOST))
-def test_a_lost_card_is_gone(kind: str, text: str) -> None:
+def test_a_lost_gpu_is_gone(kind: str, text: str) -> None:
     device, error = fault(kind, RuntimeError(text))
     assert isinstance(error, DeviceGoneError)
     assert device.gone
 
 
 @pytest.mark.parametrize(("kind", "text"), cases(NOT_LIVE))
-def test_a_card_that_its_software_does_not_serve_is_not_live(kind: str, text: str) -> None:
+def test_a_gpu_that_its_software_does_not_serve_is_not_live(kind: str, text: str) -> None:
     device, error = fault(kind, RuntimeError(text))
     assert isinstance(error, NotLiveError)
     assert error.state == "broken"
@@ -102,7 +102,7 @@ def test_a_session_without_room_is_out_of_memory(kind: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "text"), cases({kind: LOST.get(kind, []) for kind in SESSIONS}))
-def test_a_session_on_a_lost_card_takes_the_device_along(kind: str, text: str) -> None:
+def test_a_session_on_a_lost_gpu_takes_the_device_along(kind: str, text: str) -> None:
     said = running_error(RuntimeError(text), "model.onnx", SessionSpec(SESSIONS[kind]))
     assert isinstance(said, NotLiveError)
     device, error = fault(kind, said)

@@ -50,34 +50,34 @@ def wsl(root: Path, *addresses: str) -> None:
         on_bus(root, address, MICROSOFT)
 
 
-def nvidia(monkeypatch: pytest.MonkeyPatch, *cards: PhysicalDevice) -> None:
-    """Let NVIDIA's driver show *cards*; without any it is not there."""
+def nvidia(monkeypatch: pytest.MonkeyPatch, *gpus: PhysicalDevice) -> None:
+    """Let NVIDIA's driver show *gpus*; without any it is not there."""
 
     def driver() -> Any:
-        if not cards:
+        if not gpus:
             raise NotLiveError("CUDA", "missing", "no driver")
-        return SimpleNamespace(cards=lambda: list(cards))
+        return SimpleNamespace(gpus=lambda: list(gpus))
 
     monkeypatch.setattr(_nvidia, "CudaDriver", driver)
 
 
-def webgpu_card(monkeypatch: pytest.MonkeyPatch, **facts: str) -> PhysicalDevice:
-    """Return the card of a plug-in that knows *facts* of it."""
+def webgpu_gpu(monkeypatch: pytest.MonkeyPatch, **facts: str) -> PhysicalDevice:
+    """Return the GPU of a plug-in that knows *facts* of it."""
     found = EpDevice("WebGpuExecutionProvider", 0, "GPU", "Microsoft", hardware_metadata=facts)
     monkeypatch.setattr(Offer, "ep_devices", lambda self: (found,))
     offer = Offer("WebGpuExecutionProvider", plugin=True)
-    (card,) = _session_probe.plugin_cards("WEBGPU", offer, ["GPU"])
-    return card
+    (gpu,) = _session_probe.plugin_gpus("WEBGPU", offer, ["GPU"])
+    return gpu
 
 
-def count(*cards: PhysicalDevice) -> int:
+def count(*gpus: PhysicalDevice) -> int:
     devices = [
         Device(
-            f"/device:{card.device_type}:{card.index}",
-            device_class=card.device_class,
-            physical_id=card.physical_id,
+            f"/device:{gpu.device_type}:{gpu.index}",
+            device_class=gpu.device_class,
+            physical_id=gpu.physical_id,
         )
-        for card in cards
+        for gpu in gpus
     ]
     return len(DeviceMgr(devices).devices_by_type("GPU"))
 
@@ -96,7 +96,7 @@ def test_one_nvidia_gpu_under_wsl_counts_once(
 ) -> None:
     wsl(root, *shown)
     nvidia(monkeypatch, CUDA)
-    assert count(CUDA, webgpu_card(monkeypatch, **facts)) == 1
+    assert count(CUDA, webgpu_gpu(monkeypatch, **facts)) == 1
 
 
 def test_one_intel_gpu_under_wsl_counts_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +106,8 @@ def test_one_intel_gpu_under_wsl_counts_once(root: Path, monkeypatch: pytest.Mon
     torch = SimpleNamespace(device_count=lambda: 1, get_device_properties=lambda _: properties)
     monkeypatch.setattr(openvino, "probe_provider", lambda _: LIVE)
     in_openvino = OpenVINOInTreeFactory().try_out("onnx").devices
-    cards = [*XpuFactory()._cards(torch), webgpu_card(monkeypatch), *in_openvino]
-    assert count(*cards) == 1
+    gpus = [*XpuFactory()._gpus(torch), webgpu_gpu(monkeypatch), *in_openvino]
+    assert count(*gpus) == 1
 
 
 def test_two_gpus_under_wsl_are_two(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,17 +121,17 @@ def test_two_gpus_under_wsl_are_two(root: Path, monkeypatch: pytest.MonkeyPatch)
 def test_elsewhere_an_address_is_what_it_is(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_bus(root, "0000:03:00.0", MICROSOFT)
     nvidia(monkeypatch, CUDA)
-    assert webgpu_card(monkeypatch, pci_bus_id="0000:03:00.0").physical_id == "0000:03:00.0"
+    assert webgpu_gpu(monkeypatch, pci_bus_id="0000:03:00.0").physical_id == "0000:03:00.0"
 
 
-def test_a_plugin_under_wsl_finds_its_card_by_the_order(root: Path) -> None:
+def test_a_plugin_under_wsl_finds_its_gpu_by_the_order(root: Path) -> None:
     wsl(root, "cdd4:00:00.0")
     offered = _session_probe.with_session(
         PhysicalDevice("CUDA", 0, None, details={"pci_bus_id": "cdd4:00:00.0"}),
         SessionSpec("cuda_ep", {}, 0),
     )
-    (card,) = _session_probe.on_cards([CUDA], [offered])
-    assert card.physical_id == UUID
+    (gpu,) = _session_probe.on_gpus([CUDA], [offered])
+    assert gpu.physical_id == UUID
 
 
 # --- OpenVINO inside a build ----------------------------------------------------------------------
@@ -145,10 +145,9 @@ def tried(monkeypatch: pytest.MonkeyPatch, *live: str) -> list[tuple[str, str | 
 
     monkeypatch.setattr(openvino, "probe_provider", probe)
     devices = OpenVINOInTreeFactory().try_out("onnx").devices
-    assert [card.index for card in devices] == list(range(len(devices)))
+    assert [gpu.index for gpu in devices] == list(range(len(devices)))
     return [
-        (_session_probe.session_of(card).options["device_type"], card.physical_id)
-        for card in devices
+        (_session_probe.session_of(gpu).options["device_type"], gpu.physical_id) for gpu in devices
     ]
 
 

@@ -1,4 +1,4 @@
-"""Cards as the system's files show them; the files are copies of what such machines have.
+"""GPUs as the system's files show them; the files are copies of what such machines have.
 
 None of this hardware was there when these were written: the formats are those of the kernel's
 documentation, and of NVIDIA's driver.
@@ -45,26 +45,26 @@ def kfd(root: Path, node: int, **facts: int) -> None:
 
 
 def test_a_system_without_a_bus_tells_nothing(root: Path) -> None:
-    assert _hardware.pci_cards(_hardware.NVIDIA) is None
+    assert _hardware.pci_gpus(_hardware.NVIDIA) is None
     assert _hardware.is_here("CUDA") is None
     assert _hardware.is_here("ROCM") is None
 
 
-def test_cards_are_told_by_maker_and_class(root: Path) -> None:
+def test_gpus_are_told_by_maker_and_class(root: Path) -> None:
     pci(root, "0000:00:00.0", _hardware.INTEL, 0x060000)  # a bridge
     pci(root, "0000:5e:00.0", _hardware.NVIDIA, node=1)
     pci(root, "0000:3b:00.0", _hardware.NVIDIA, 0x030000)
-    pci(root, "0000:3b:00.1", _hardware.NVIDIA, 0x040300)  # the same card's sound
-    cards = _hardware.pci_cards(_hardware.NVIDIA)
-    assert [(card.address, card.numa_node) for card in cards or ()] == [
+    pci(root, "0000:3b:00.1", _hardware.NVIDIA, 0x040300)  # the same GPU's sound
+    gpus = _hardware.pci_gpus(_hardware.NVIDIA)
+    assert [(gpu.address, gpu.numa_node) for gpu in gpus or ()] == [
         ("0000:3b:00.0", 0),
         ("0000:5e:00.0", 1),
     ]
-    assert _hardware.pci_cards(_hardware.INTEL) == []
+    assert _hardware.pci_gpus(_hardware.INTEL) == []
     assert _hardware.is_here("CUDA") is True
 
 
-def test_a_bus_without_a_card_means_there_is_none(root: Path) -> None:
+def test_a_bus_without_a_gpu_means_there_is_none(root: Path) -> None:
     pci(root, "0000:00:00.0", _hardware.INTEL, 0x060000)
     assert _hardware.is_here("CUDA") is False
     assert _hardware.is_here("ROCM") is False
@@ -97,7 +97,7 @@ def test_drivers_spell_addresses_in_several_ways(text: str, address: str) -> Non
     assert _hardware.pci_address(text) == address
 
 
-def test_nvidia_cards_go_by_their_uuid_and_others_by_their_address(root: Path) -> None:
+def test_nvidia_gpus_go_by_their_uuid_and_others_by_their_address(root: Path) -> None:
     folder = root / "proc/driver/nvidia/gpus/0000:3b:00.0"
     folder.mkdir(parents=True)
     uuid = "GPU-8f2e4a3c-1111-2222-3333-444455556666"
@@ -110,16 +110,16 @@ def test_nvidia_cards_go_by_their_uuid_and_others_by_their_address(root: Path) -
 
 
 @pytest.fixture
-def two_amd_cards(root: Path) -> Path:
-    """A host with two processors and two cards, as ROCm's kernel driver lists it."""
+def two_amd_gpus(root: Path) -> Path:
+    """A host with two processors and two GPUs, as ROCm's kernel driver lists it."""
     kfd(root, 0, cpu_cores_count=96, simd_count=0)
     kfd(root, 2, cpu_cores_count=0, simd_count=1216, location_id=0x2600, domain=0, unique_id=0xAB)
     kfd(root, 10, cpu_cores_count=0, simd_count=1216, location_id=0x5D08, domain=1, unique_id=0xCD)
     return root
 
 
-def test_amd_cards_come_in_the_order_of_the_kernel_driver(two_amd_cards: Path) -> None:
-    first, second = _amd.cards()
+def test_amd_gpus_come_in_the_order_of_the_kernel_driver(two_amd_gpus: Path) -> None:
+    first, second = _amd.gpus()
     assert (first.index, first.physical_id) == (0, "0000:26:00.0")
     assert (second.index, second.physical_id) == (1, "0001:5d:01.0")
     assert first.memory_bytes == 192 << 30
@@ -136,14 +136,14 @@ def test_amd_cards_come_in_the_order_of_the_kernel_driver(two_amd_cards: Path) -
         ({"HIP_VISIBLE_DEVICES": ""}, []),
     ],
 )
-def test_variables_hide_and_reorder_amd_cards(
-    two_amd_cards: Path,
+def test_variables_hide_and_reorder_amd_gpus(
+    two_amd_gpus: Path,
     monkeypatch: pytest.MonkeyPatch,
     variables: dict[str, str],
     addresses: list[str],
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    cards = _amd.cards()
-    assert [card.physical_id for card in cards] == addresses
-    assert [card.index for card in cards] == list(range(len(addresses)))
+    gpus = _amd.gpus()
+    assert [gpu.physical_id for gpu in gpus] == addresses
+    assert [gpu.index for gpu in gpus] == list(range(len(addresses)))

@@ -59,8 +59,8 @@ for entry in discovery.factories():
 folder = "/proc/self/fd"
 files = os.listdir(folder) if os.path.isdir(folder) else ()
 opened = [os.path.realpath(f"{{folder}}/{{file}}") for file in files]
-cards = [path for path in opened if path.startswith(("/dev/nvidia", "/dev/dri", "/dev/kfd"))]
-print(json.dumps([[name for name in {FRAMEWORKS!r} if name in sys.modules], cards]))
+gpus = [path for path in opened if path.startswith(("/dev/nvidia", "/dev/dri", "/dev/kfd"))]
+print(json.dumps([[name for name in {FRAMEWORKS!r} if name in sys.modules], gpus]))
 """
     assert in_child(code) == [[], []]
 

@@ -1,4 +1,4 @@
-"""NVIDIA's driver, asked through its library; a stand-in answers where there is no card.
+"""NVIDIA's driver, asked through its library; a stand-in answers where there is no GPU.
 
 The stand-in follows the driver's C interface. `tests/hardware/test_cuda.py` asks the real one.
 """
@@ -72,9 +72,9 @@ def install(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: driver)
 
 
-def test_cards_come_with_all_that_tells_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_come_with_all_that_tells_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, Driver())
-    whole, part = _nvidia.CudaDriver().cards()
+    whole, part = _nvidia.CudaDriver().gpus()
     assert (whole.index, whole.physical_id) == (0, f"GPU-{UUIDS[0]}")
     assert (part.index, part.physical_id) == (1, f"MIG-{UUIDS[1]}")
     assert whole.description == "NVIDIA H200"
@@ -112,12 +112,12 @@ def test_a_driver_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
     assert "install" in found.fix
     with pytest.raises(NotLiveError, match="cannot be loaded"):
         _nvidia.CudaDriver()
-    assert _nvidia.cards_from_child() == ()
+    assert _nvidia.gpus_from_child() == ()
 
 
 def test_this_machine_is_listed_by_a_child_process() -> None:
     """Real on both kinds of machine: with a driver a child starts it, without one there is none."""
-    cards = _nvidia.cards_from_child()
+    gpus = _nvidia.gpus_from_child()
     if _nvidia.driver_metadata().state == "untried" and _hardware.exists("dev/nvidia[0-9]*"):
-        assert cards
-    assert [card.index for card in cards] == list(range(len(cards)))
+        assert gpus
+    assert [gpu.index for gpu in gpus] == list(range(len(gpus)))

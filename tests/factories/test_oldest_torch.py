@@ -1,6 +1,6 @@
 """What the factories ask of torch is there in torch 2.4, the oldest one that is promised.
 
-The names are those of its own ``torch/mps``, ``torch/xpu`` and ``torch/cuda``; no such card was
+The names are those of its own ``torch/mps``, ``torch/xpu`` and ``torch/cuda``; no such GPU was
 here, so the modules are stand-ins that have these names and no others.
 """
 
@@ -38,14 +38,14 @@ MPS = {
     "synchronize": lambda: None,
     "_is_in_bad_fork": lambda: False,
 }
-CARD = PhysicalDevice("XPU", 0, None, "a stand-in", memory_bytes=4 << 30)
+GPU = PhysicalDevice("XPU", 0, None, "a stand-in", memory_bytes=4 << 30)
 LIMIT = DeviceOptions(memory_limit=1 << 30)
 
 
 def made(monkeypatch: pytest.MonkeyPatch, place: str, has: dict[str, Any]) -> TorchDevice:
     kind = place.partition(":")[0]
     monkeypatch.setattr(TorchDevice, "_backend", SimpleNamespace(**has))
-    return TorchDevice.on(CARD, f"/device:{kind.upper()}:0", LIMIT, place)
+    return TorchDevice.on(GPU, f"/device:{kind.upper()}:0", LIMIT, place)
 
 
 @pytest.mark.parametrize(("place", "has"), [("xpu:0", XPU), ("mps", MPS)])
@@ -77,7 +77,7 @@ def apple(monkeypatch: pytest.MonkeyPatch, *, available: bool, **has: Any) -> Si
 
 def test_mps_without_metal_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotLiveError) as caught:
-        MpsFactory()._cards(apple(monkeypatch, available=False))
+        MpsFactory()._gpus(apple(monkeypatch, available=False))
     assert caught.value.state == "broken"
 
 
@@ -87,8 +87,8 @@ def test_mps_without_metal_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mps_takes_its_memory_from_torch_where_that_tells_it(
     monkeypatch: pytest.MonkeyPatch, has: dict[str, Any], memory: int
 ) -> None:
-    (card,) = MpsFactory()._cards(apple(monkeypatch, available=True, **has))
-    (device,) = MpsFactory().create_devices(DeviceOptions(physical=(card,)), "")
+    (gpu,) = MpsFactory()._gpus(apple(monkeypatch, available=True, **has))
+    (device,) = MpsFactory().create_devices(DeviceOptions(physical=(gpu,)), "")
     assert isinstance(device, TorchDevice)
     assert (device.torch_device, device.attributes.memory_limit) == ("mps:0", memory)
     assert device.frameworks == {"torch"}

@@ -1,7 +1,7 @@
 """`TorchDevice`: queued work, late errors, memory and forks.
 
-No card was there when these were written, so torch's module for cards is a stand-in with events
-that a test completes. `tests/hardware/test_cuda.py` runs the same on a real card.
+No GPU was there when these were written, so torch's module for GPUs is a stand-in with events
+that a test completes. `tests/hardware/test_cuda.py` runs the same on a real GPU.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Event:
 
 
 class Backend:
-    """Stands for ``torch.cuda`` on an opened card."""
+    """Stands for ``torch.cuda`` on an opened GPU."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -99,7 +99,7 @@ class Backend:
         return self.forked
 
 
-CARD = PhysicalDevice("CUDA", 1, "GPU-of-these-tests", "a stand-in", memory_bytes=4 << 30)
+GPU = PhysicalDevice("CUDA", 1, "GPU-of-these-tests", "a stand-in", memory_bytes=4 << 30)
 
 
 @pytest.fixture
@@ -112,9 +112,9 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Backend:
 
 @pytest.fixture
 def device(backend: Backend, request: pytest.FixtureRequest) -> Iterator[TorchDevice]:
-    """A device on a card of its own, since a lost card stays lost in this process."""
-    card = PhysicalDevice("CUDA", 1, f"GPU-{request.node.name}", "", memory_bytes=4 << 30)
-    made = TorchDevice.on(card, "/device:CUDA:1", DeviceOptions(), "cuda:1")
+    """A device on a GPU of its own, since a lost GPU stays lost in this process."""
+    gpu = PhysicalDevice("CUDA", 1, f"GPU-{request.node.name}", "", memory_bytes=4 << 30)
+    made = TorchDevice.on(gpu, "/device:CUDA:1", DeviceOptions(), "cuda:1")
     yield made
     for event in backend.events:
         event.over.set()
@@ -146,7 +146,7 @@ def test_a_call_is_made_in_the_callers_thread_and_stream(
     assert future.result(PATIENCE_S) == 5
 
 
-def test_one_thread_waits_for_the_card_and_calls_back_once(
+def test_one_thread_waits_for_the_gpu_and_calls_back_once(
     device: TorchDevice, backend: Backend
 ) -> None:
     calls: list[Any] = []
@@ -174,9 +174,7 @@ def test_an_error_of_the_call_itself_arrives_at_once(device: TorchDevice, backen
     assert not device.gone
 
 
-def test_a_late_error_takes_the_card_and_its_siblings(
-    device: TorchDevice, backend: Backend
-) -> None:
+def test_a_late_error_takes_the_gpu_and_its_siblings(device: TorchDevice, backend: Backend) -> None:
     sibling = SessionDevice("/device:TENSORRT:1", physical_id=device.physical_id)
     first = device.compute_async(lambda _: 1)
     second = device.compute_async(lambda _: 2)
@@ -239,7 +237,7 @@ def test_a_callback_may_close_the_device(device: TorchDevice, backend: Backend) 
     assert device.gone == "it was closed"
 
 
-def test_a_kernel_without_torch_needs_no_card_to_wait_for(
+def test_a_kernel_without_torch_needs_no_gpu_to_wait_for(
     device: TorchDevice, backend: Backend
 ) -> None:
     backend.opened = False
@@ -297,7 +295,7 @@ def test_other_errors_stay_as_they_are(device: TorchDevice, error: Exception) ->
     assert not device.gone
 
 
-def test_a_status_query_finds_a_lost_card(device: TorchDevice, backend: Backend) -> None:
+def test_a_status_query_finds_a_lost_gpu(device: TorchDevice, backend: Backend) -> None:
     device.refresh_status()
     device.synchronize()
     backend.fault = RuntimeError("CUDA error: uncorrectable ECC error encountered")
@@ -306,7 +304,7 @@ def test_a_status_query_finds_a_lost_card(device: TorchDevice, backend: Backend)
     assert device.gone
 
 
-def test_memory_is_told_only_of_an_open_card(device: TorchDevice, backend: Backend) -> None:
+def test_memory_is_told_only_of_an_open_gpu(device: TorchDevice, backend: Backend) -> None:
     backend.opened = False
     assert device.memory_stats() == {"limit": 4 << 30}
     backend.opened = True
@@ -317,13 +315,13 @@ def test_memory_is_told_only_of_an_open_card(device: TorchDevice, backend: Backe
 @pytest.mark.parametrize("use", ["compute", "allocate"])
 def test_a_memory_limit_holds_from_the_first_use(backend: Backend, use: str) -> None:
     limited = DeviceOptions(memory_limit=1 << 30)
-    device = TorchDevice.on(CARD, "/device:CUDA:1", limited, "cuda:1")
+    device = TorchDevice.on(GPU, "/device:CUDA:1", limited, "cuda:1")
     assert device.attributes.memory_limit == 1 << 30
     assert backend.fraction is None
     if use == "compute":
         device.compute(lambda _: None)
     else:
-        with suppress(AssertionError, RuntimeError):  # there may be no card to allocate on
+        with suppress(AssertionError, RuntimeError):  # there may be no GPU to allocate on
             device.allocate((1,), "float32")
     assert backend.fraction == (0.25, 1)
 
@@ -333,10 +331,10 @@ def test_only_a_dtype_of_torch_can_be_allocated(device: TorchDevice) -> None:
         device.allocate((1,), "vmap")
 
 
-def test_a_fork_of_an_opened_card_retires_it(
+def test_a_fork_of_an_opened_gpu_retires_it(
     device: TorchDevice, backend: Backend, in_fork: Callable[[Callable[[], Any]], Any]
 ) -> None:
-    backend.forked = True  # torch says so in the child only, after the parent opened the card
+    backend.forked = True  # torch says so in the child only, after the parent opened the GPU
 
     def use() -> str:
         try:
@@ -349,7 +347,7 @@ def test_a_fork_of_an_opened_card_retires_it(
     assert not device.gone
 
 
-def test_a_fork_of_a_card_that_was_not_opened_can_use_it(
+def test_a_fork_of_a_gpu_that_was_not_opened_can_use_it(
     device: TorchDevice, backend: Backend, in_fork: Callable[[Callable[[], Any]], Any]
 ) -> None:
     backend.opened = False
@@ -357,8 +355,8 @@ def test_a_fork_of_a_card_that_was_not_opened_can_use_it(
 
 
 def test_a_device_that_nobody_holds_lets_its_thread_end(backend: Backend) -> None:
-    card = PhysicalDevice("CUDA", 1, None, memory_bytes=4 << 30)
-    device = TorchDevice.on(card, "/device:CUDA:1", DeviceOptions(), "cuda:1")
+    gpu = PhysicalDevice("CUDA", 1, None, memory_bytes=4 << 30)
+    device = TorchDevice.on(gpu, "/device:CUDA:1", DeviceOptions(), "cuda:1")
     future = device.compute_async(lambda _: 1)
     backend.events[0].over.set()
     future.result(PATIENCE_S)

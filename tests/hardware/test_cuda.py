@@ -1,4 +1,4 @@
-"""CUDA on a real card: what it finds, that it computes, and how it fails."""
+"""CUDA on a real GPU: what it finds, that it computes, and how it fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.hardware
 
 PATIENCE_S = 120.0
-LONG = 2_000_000_000  # cycles of the card's clock: about a second
+LONG = 2_000_000_000  # cycles of the GPU's clock: about a second
 
 
 def standing(device_type: str, framework: str | None) -> Liveness:
@@ -51,7 +51,7 @@ def in_child(code: str) -> Any:
 
 @pytest.fixture
 def device() -> Iterator[TorchDevice]:
-    """The first card, live for torch."""
+    """The first GPU, live for torch."""
     need("CUDA", "torch")
     made = default_registry().new_device("CUDA", DeviceOptions(frameworks=("torch",)), "")
     assert isinstance(made, TorchDevice)
@@ -63,13 +63,13 @@ def affine(device: TorchDevice, x: Any) -> Any:
     return x * 2 + 1
 
 
-def test_the_cards_are_those_that_torch_shows_in_its_order() -> None:
+def test_the_gpus_are_those_that_torch_shows_in_its_order() -> None:
     need("CUDA", "torch")
     code = """
 import torch
-cards = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
-uuids = [str(card.uuid).removeprefix("GPU-") for card in cards]
-facts = [[uuid, card.name, card.total_memory] for uuid, card in zip(uuids, cards)]
+gpus = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+uuids = [str(gpu.uuid).removeprefix("GPU-") for gpu in gpus]
+facts = [[uuid, gpu.name, gpu.total_memory] for uuid, gpu in zip(uuids, gpus)]
 print(json.dumps(facts))
 """
     devices = default_registry().add_devices(DeviceOptions(frameworks=("torch",)), "")
@@ -86,7 +86,7 @@ print(json.dumps(facts))
 
 
 def test_listing_opens_no_context_and_leaves_forks_free() -> None:
-    """The parent lists, then a forked child computes, which it could not with an opened card."""
+    """The parent lists, then a forked child computes, which it could not with an opened GPU."""
     need("CUDA", "torch")
     code = """
 import os
@@ -111,7 +111,7 @@ if __name__ == "__main__":
     assert in_child(code) == [True, [], False, "45"]
 
 
-def test_a_kernel_computes_on_the_card(device: TorchDevice) -> None:
+def test_a_kernel_computes_on_the_gpu(device: TorchDevice) -> None:
     torch: Any = pytest.importorskip("torch")
     x = torch.arange(1000, device=device.torch_device)
     result = device.compute(affine, x)
@@ -119,7 +119,7 @@ def test_a_kernel_computes_on_the_card(device: TorchDevice) -> None:
     assert torch.equal(result.cpu(), torch.arange(1000) * 2 + 1)
 
 
-def test_a_call_returns_before_the_card_is_done(device: TorchDevice) -> None:
+def test_a_call_returns_before_the_gpu_is_done(device: TorchDevice) -> None:
     torch: Any = pytest.importorskip("torch")
     stream = torch.cuda.Stream(device.torch_device)
     callers: list[threading.Thread] = []
@@ -195,7 +195,7 @@ except OutOfMemoryError as error:
     assert in_child(code) == "/device:CUDA:0"
 
 
-def test_after_a_fork_the_opened_card_is_gone_in_the_child(
+def test_after_a_fork_the_opened_gpu_is_gone_in_the_child(
     device: TorchDevice, in_fork: Callable[[Callable[[], Any]], Any]
 ) -> None:
     device.allocate((1,), "uint8")
@@ -214,8 +214,8 @@ def test_after_a_fork_the_opened_card_is_gone_in_the_child(
     assert device.allocate((2,), "uint8").numel() == 2
 
 
-def test_a_late_error_takes_the_card_and_is_not_retried() -> None:
-    """An index out of bounds stops the card for its whole process, hence one of its own."""
+def test_a_late_error_takes_the_gpu_and_is_not_retried() -> None:
+    """An index out of bounds stops the GPU for its whole process, hence one of its own."""
     need("CUDA", "torch")
     code = """
 from devicecore.device_factory import DeviceOptions, default_registry
@@ -237,7 +237,7 @@ print(json.dumps([names, len(runs), len(calls), bool(device.gone), bool(again.go
     assert in_child(code) == [gone, 1, 1, True, True]
 
 
-def test_a_model_runs_on_the_card() -> None:
+def test_a_model_runs_on_the_gpu() -> None:
     need("CUDA", "onnx")
     numpy = pytest.importorskip("numpy")
     onnx = pytest.importorskip("devicecore.onnx")

@@ -1,4 +1,4 @@
-"""`devicecore.cv` on a real CUDA card: OpenCV's pixels from every kernel, and where results lie."""
+"""`devicecore.cv` on a real CUDA GPU: OpenCV's pixels from every kernel, and where results lie."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ CURVE = np.arange(256, dtype=np.uint8)[::-1].copy()
 
 
 @pytest.fixture
-def card() -> Device:
-    """The first card, live for torch."""
+def gpu() -> Device:
+    """The first GPU, live for torch."""
     registry = default_registry()
     found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
     if not found.is_live:
@@ -44,14 +44,14 @@ KERNELS += [(name, "triton") for name in sorted(catalog.TRITON)]
 
 
 @pytest.mark.parametrize(("name", "label"), KERNELS)
-def test_every_kernel_keeps_its_promises(card: Device, name: str, label: str) -> None:
+def test_every_kernel_keeps_its_promises(gpu: Device, name: str, label: str) -> None:
     operation = catalog.find(name, label)
     assert operation is not None
-    assert run_self_test(operation, card) == ""
+    assert run_self_test(operation, gpu) == ""
 
 
 @pytest.mark.parametrize("flag", range(7))
-def test_resize_of_any_size(card: Device, flag: int) -> None:
+def test_resize_of_any_size(gpu: Device, flag: int) -> None:
     chance = np.random.default_rng(flag)
     for _ in range(12):
         height, width, high, wide = map(int, chance.integers(1, 700, 4))
@@ -61,7 +61,7 @@ def test_resize_of_any_size(card: Device, flag: int) -> None:
             compare("resize", picture, size, interpolation=flag, label=label, device=where)
 
 
-def test_large_images_keep_their_promises(card: Device) -> None:
+def test_large_images_keep_their_promises(gpu: Device) -> None:
     picture = image(1080, 1920)
     spin = cv2.getRotationMatrix2D((900, 500), 17, 1.1)
     tilt = np.array([[1.02, 0.05, -9], [-0.03, 0.98, 14], [2e-5, -1e-5, 1]])
@@ -119,19 +119,19 @@ OF_TWO: list[tuple[str, tuple[Any, ...]]] = [
 
 
 @pytest.mark.parametrize(("name", "args"), OF_ONE + OF_TWO, ids=range(len(OF_ONE + OF_TWO)))
-def test_images_of_any_size(card: Device, name: str, args: tuple[Any, ...]) -> None:
+def test_images_of_any_size(gpu: Device, name: str, args: tuple[Any, ...]) -> None:
     chance = np.random.default_rng(len(name))
     for channels in (1, 3, 4):
         for _ in range(6):
             height, width = map(int, chance.integers(1, 700, 2))
             given = [image(height, width, channels, seed=seed) for seed in (0, 1)]
             images = given if name in dict(OF_TWO) else given[:1]
-            compare(name, *images, *args, label="triton", device=str(card.torch_device))
+            compare(name, *images, *args, label="triton", device=str(gpu.torch_device))
 
 
 @pytest.mark.parametrize("border", [cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE])
 @pytest.mark.parametrize("flag", [cv2.INTER_NEAREST, cv2.INTER_LINEAR])
-def test_warps_of_any_size(card: Device, flag: int, border: int) -> None:
+def test_warps_of_any_size(gpu: Device, flag: int, border: int) -> None:
     chance = np.random.default_rng([flag, border])
     for _ in range(12):
         height, width, high, wide = map(int, chance.integers(1, 600, 4))
@@ -146,7 +146,7 @@ def test_warps_of_any_size(card: Device, flag: int, border: int) -> None:
                 compare(name, picture, matrix, size, label=label, device=where, **options)
 
 
-def test_arrays_come_back_and_tensors_stay(card: Device) -> None:
+def test_arrays_come_back_and_tensors_stay(gpu: Device) -> None:
     picture = image(60, 80)
     wanted = cv2.resize(picture, (40, 30))
     with device_scope("cuda:0"), default_ledger().limited_to(0), cv.strict():
@@ -160,12 +160,12 @@ def test_arrays_come_back_and_tensors_stay(card: Device) -> None:
     assert np.array_equal(there.cpu().numpy(), wanted)
 
 
-def test_a_tensor_on_another_device_than_the_scope(card: Device) -> None:
+def test_a_tensor_on_another_device_than_the_scope(gpu: Device) -> None:
     with device_scope("cpu"), pytest.raises(ScopeError, match="CUDA"):
         cv.resize(torch.zeros(8, 8, 3, dtype=torch.uint8, device="cuda:0"), (4, 4))
 
 
-def test_what_has_no_kernel_is_in_the_ledger(card: Device) -> None:
+def test_what_has_no_kernel_is_in_the_ledger(gpu: Device) -> None:
     picture = image(30, 40)
     before = default_ledger().total
     with device_scope("cuda:0"):
@@ -174,7 +174,7 @@ def test_what_has_no_kernel_is_in_the_ledger(card: Device) -> None:
     assert default_ledger().total == before + 1
 
 
-def test_preprocess_is_fused_and_exact(card: Device) -> None:
+def test_preprocess_is_fused_and_exact(gpu: Device) -> None:
     chance = np.random.default_rng(2)
     modes = ("letterbox", "stretch", "crop")
     for mode, blur in itertools.product(modes, (None, (5, 5), (7, 3))):
@@ -197,9 +197,9 @@ def test_preprocess_is_fused_and_exact(card: Device) -> None:
     assert not [move for move in default_ledger().moves() if "preprocess" in move.op]
 
 
-def test_the_second_card_has_kernels_of_its_own(card: Device) -> None:
+def test_the_second_gpu_has_kernels_of_its_own(gpu: Device) -> None:
     if torch.cuda.device_count() < 2:
-        pytest.skip("there is one card")
+        pytest.skip("there is one GPU")
     picture = image(60, 80)
     spin = cv2.getRotationMatrix2D((30, 20), 17, 1.1)
     for index in (0, 1, 0):
@@ -217,7 +217,7 @@ def test_the_second_card_has_kernels_of_its_own(card: Device) -> None:
             assert np.array_equal(found.cpu().numpy(), wanted)
 
 
-def test_frames_may_be_changed_as_soon_as_they_are_given(card: Device) -> None:
+def test_frames_may_be_changed_as_soon_as_they_are_given(gpu: Device) -> None:
     frame = image(480, 640)
     wanted = expected(frame, (64, 64), "stretch")
     results = []

@@ -1,4 +1,4 @@
-"""`PipelineMigrator` on a real CUDA card: the same arrays, from threads and workers as well."""
+"""`PipelineMigrator` on a real CUDA GPU: the same arrays, from threads and workers as well."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pictures(torch.utils.data.Dataset):  # type: ignore[name-defined,misc] # i
 
 
 @pytest.fixture(autouse=True)
-def _card() -> None:
+def _gpu() -> None:
     registry = default_registry()
     found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
     if not found.is_live:

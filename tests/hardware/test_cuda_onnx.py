@@ -1,4 +1,4 @@
-"""ONNX models on a real CUDA card: torch's tensors go in and come out without leaving it."""
+"""ONNX models on a real CUDA GPU: torch's tensors go in and come out without leaving it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.hardware
 
 X = np.array([[1, -2, 3, 0], [-1, 2, 0, 4]], np.float32)
 EXPECTED = np.array(expected_values(), np.float32).reshape(2, 4)
-LONG = 500_000_000  # cycles of the card's clock: about a quarter of a second
+LONG = 500_000_000  # cycles of the GPU's clock: about a quarter of a second
 
 
 def _need(framework: str) -> None:
@@ -33,7 +33,7 @@ def _need(framework: str) -> None:
 
 @pytest.fixture
 def device() -> Iterator[Device]:
-    """The first card, live for ONNX Runtime's CUDA provider."""
+    """The first GPU, live for ONNX Runtime's CUDA provider."""
     _need("onnx")
     made = default_registry().new_device("CUDA", DeviceOptions(frameworks=("onnx",)), "")
     assert isinstance(made, Device)
@@ -54,7 +54,7 @@ def test_arrays_of_the_host_go_in_and_come_out(device: Device) -> None:
         np.testing.assert_allclose(y, EXPECTED * factor)
 
 
-def test_tensors_stay_on_the_card(device: Device, torch: Any) -> None:
+def test_tensors_stay_on_the_gpu(device: Device, torch: Any) -> None:
     model = OnnxModel(tiny_model())
     x = torch.from_numpy(X).cuda()
     results = [device.compute(model, {"x": x * factor})["y"] for factor in (1, 2, 3, 4)]
@@ -145,14 +145,14 @@ def test_tensors_of_the_host_give_tensors_of_the_host(device: Device, torch: Any
     np.testing.assert_allclose(y.numpy(), EXPECTED)
 
 
-def test_a_tensor_on_another_card_is_refused(device: Device, torch: Any) -> None:
+def test_a_tensor_on_another_gpu_is_refused(device: Device, torch: Any) -> None:
     if torch.cuda.device_count() < 2:
-        pytest.skip("there is one card only")
+        pytest.skip("there is one GPU only")
     with pytest.raises(ModelError, match="on cpu or cuda:0, given a tensor on cuda:1"):
         device.compute(OnnxModel(tiny_model()), {"x": torch.from_numpy(X).to("cuda:1")})
 
 
-def test_ones_own_session_runs_on_the_card(device: Device) -> None:
+def test_ones_own_session_runs_on_the_gpu(device: Device) -> None:
     ort = pytest.importorskip("onnxruntime")
     session = ort.InferenceSession(tiny_model(), session_options(device), enable_fallback=0)
     assert session.get_providers()[0] == "CUDAExecutionProvider"

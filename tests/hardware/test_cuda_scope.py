@@ -1,4 +1,4 @@
-"""Scopes on real cards: where tensors land, which card is current, and that all of it goes back."""
+"""Scopes on real GPUs: where tensors land, which GPU is current, and that all of it goes back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.hardware
 
 @pytest.fixture
 def torch() -> Iterator[Any]:
-    """torch with a card; the first card is current before and after."""
+    """torch with a GPU; the first GPU is current before and after."""
     registry = default_registry()
     found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
     if not found.is_live:
@@ -37,9 +37,9 @@ def torch() -> Iterator[Any]:
 
 @pytest.fixture
 def two(torch: Any) -> Any:
-    """torch with two cards."""
+    """torch with two GPUs."""
     if torch.cuda.device_count() < 2:
-        pytest.skip("this machine has one card")
+        pytest.skip("this machine has one GPU")
     return torch
 
 
@@ -47,7 +47,7 @@ def where(torch: Any) -> tuple[str, int]:
     return str(torch.empty(1).device), torch.cuda.current_device()
 
 
-def test_the_first_card(torch: Any) -> None:
+def test_the_first_gpu(torch: Any) -> None:
     with device_scope("cuda:0") as device:
         assert device is current_device()
         assert where(torch) == ("cuda:0", 0)
@@ -56,7 +56,7 @@ def test_the_first_card(torch: Any) -> None:
         assert where(torch) == ("cuda:0", 0)
 
 
-def test_the_second_card(two: Any) -> None:
+def test_the_second_gpu(two: Any) -> None:
     with device_scope("cuda:1"):
         assert where(two) == ("cuda:1", 1)
         assert two.ones(2).cuda().device.index == 1
@@ -67,14 +67,14 @@ def test_the_second_card(two: Any) -> None:
             assert where(two) == ("cpu", 1)
 
 
-def test_an_index_and_a_class_mean_a_card(two: Any) -> None:
+def test_an_index_and_a_class_mean_a_gpu(two: Any) -> None:
     for scope in (device_scope(1), device_scope("gpu:1"), device_scope(two.device("cuda:1"))):
         with scope as device:
             assert device.parsed_name.index == 1
             assert where(two) == ("cuda:1", 1)
 
 
-def test_without_an_index_it_is_the_current_card(two: Any) -> None:
+def test_without_an_index_it_is_the_current_gpu(two: Any) -> None:
     scope, of_class = device_scope("cuda"), device_scope("gpu")
     with scope, of_class:
         assert where(two) == ("cuda:0", 0)
@@ -91,7 +91,7 @@ def test_without_an_index_it_is_the_current_card(two: Any) -> None:
         assert where(two) == ("cuda:0", 0)
 
 
-def test_a_card_made_current_inside_is_undone_and_survives_another_scope(two: Any) -> None:
+def test_a_gpu_made_current_inside_is_undone_and_survives_another_scope(two: Any) -> None:
     with device_scope("cuda:0"):
         two.cuda.set_device(1)
         with device_scope("cuda:0"):
@@ -147,13 +147,13 @@ def test_streams_are_left_alone(two: Any) -> None:
         assert two.cuda.current_stream() == own
 
 
-def test_a_scope_of_another_framework_leaves_the_card_alone(two: Any) -> None:
+def test_a_scope_of_another_framework_leaves_the_gpu_alone(two: Any) -> None:
     with device_scope("cuda:1", frameworks="jax") as device:
         assert current_device() is device
         assert where(two) == ("cpu", 0)
 
 
-def test_a_card_that_is_not_there(torch: Any) -> None:
+def test_a_gpu_that_is_not_there(torch: Any) -> None:
     for index in (torch.cuda.device_count(), 99, 256):
         with pytest.raises(UnknownDeviceError), device_scope(f"cuda:{index}"):
             pytest.fail("entered")
@@ -161,21 +161,21 @@ def test_a_card_that_is_not_there(torch: Any) -> None:
         assert device is host_cpu()
 
 
-def test_what_a_card_computes_inside(torch: Any) -> None:
+def test_what_a_gpu_computes_inside(torch: Any) -> None:
     with device_scope("cuda:0"):
         assert (torch.arange(6.0) @ torch.ones(6)).item() == 15
         assert torch.nn.Linear(2, 2).weight.is_cuda
 
 
-def test_a_session_device_places_torch_on_its_card(torch: Any) -> None:
+def test_a_session_device_places_torch_on_its_gpu(torch: Any) -> None:
     session = Device("/device:TENSORRT:0", device_class="GPU")
-    with device_scope("cuda:0") as card:
-        session.link_memory(card)
+    with device_scope("cuda:0") as gpu:
+        session.link_memory(gpu)
     with device_scope(session):
         assert where(torch) == ("cuda:0", 0)
 
 
-def test_the_first_card_is_not_opened_before_something_is_on_it(torch: Any) -> None:
+def test_the_first_gpu_is_not_opened_before_something_is_on_it(torch: Any) -> None:
     code = """
 from devicecore import device_scope
 import torch
@@ -187,7 +187,7 @@ print(json.dumps([opened, where, torch.cuda.is_initialized()]))
     assert in_child(code) == [False, "cuda:0", True]
 
 
-def test_a_forked_child_starts_outside_and_leaves_the_card_alone(
+def test_a_forked_child_starts_outside_and_leaves_the_gpu_alone(
     torch: Any, in_fork: Callable[..., Any]
 ) -> None:
     with device_scope("cuda:0"):

@@ -1,4 +1,4 @@
-"""Functions of other packages on a real CUDA card: what the packages themselves return."""
+"""Functions of other packages on a real CUDA GPU: what the packages themselves return."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.hardware
 
 
 @pytest.fixture(autouse=True)
-def card() -> Any:
+def gpu() -> Any:
     registry = default_registry()
     found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
     if not found.is_live:
@@ -36,16 +36,16 @@ def noise(*shape: int, dtype: str = "d") -> Any:
     return (values[0] + 1j * values[1] if dtype in "FD" else values[0]).astype(dtype)
 
 
-def of(name: str, card: Any, **how: Any) -> Strategies:
+def of(name: str, gpu: Any, **how: Any) -> Strategies:
     """Return the strategies of a module, or skip where it is not installed."""
-    return Strategies(pytest.importorskip(name), name, device=card, scale=100, **how)
+    return Strategies(pytest.importorskip(name), name, device=gpu, scale=100, **how)
 
 
 @pytest.mark.parametrize("dtype", "fdFD")
-def test_signals(dtype: str, card: Any) -> None:
-    near = of("scipy.signal", card)
+def test_signals(dtype: str, gpu: Any) -> None:
+    near = of("scipy.signal", gpu)
     x, y = noise(3, 4000, dtype=dtype), noise(3, 200, dtype=dtype)
-    sums = Strategies(near.owner, near.name, device=card, scale=5000)
+    sums = Strategies(near.owner, near.name, device=gpu, scale=5000)
     for name in ("convolve", "correlate", "fftconvolve", "oaconvolve"):
         sums.check(name, x, y, "same")
     near.check("lfilter", y[0], [1.0], x)
@@ -68,14 +68,14 @@ def test_signals(dtype: str, card: Any) -> None:
         near.check("hilbert", x)
 
 
-def test_sums_of_integers(card: Any) -> None:
-    exact = of("scipy.signal", card, accept="exact")
+def test_sums_of_integers(gpu: Any) -> None:
+    exact = of("scipy.signal", gpu, accept="exact")
     x = np.random.default_rng(0).integers(-1000, 1000, (4000,))
     exact.check("convolve", x, x[:300])
 
 
-def test_distances(card: Any) -> None:
-    near = of("scipy.spatial.distance", card)
+def test_distances(gpu: Any) -> None:
+    near = of("scipy.spatial.distance", gpu)
     one, two = noise(200, 64), noise(100, 64)
     for metric in (
         "braycurtis", "canberra", "chebyshev", "cityblock", "correlation", "cosine", "euclidean",
@@ -88,8 +88,8 @@ def test_distances(card: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", "fdFD")
-def test_arrays(dtype: str, card: Any) -> None:
-    near = of("numpy", card)
+def test_arrays(dtype: str, gpu: Any) -> None:
+    near = of("numpy", gpu)
     one, two = noise(5, 60, 70, dtype=dtype), noise(5, 70, 30, dtype=dtype)
     near.check("matmul", one, two)
     near.check("tensordot", one, two, ([0, -1], [0, 1]))
@@ -106,17 +106,17 @@ def test_arrays(dtype: str, card: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", "fdilhbB")
-def test_orders(dtype: str, card: Any) -> None:
-    exact = of("numpy", card, accept="exact")
+def test_orders(dtype: str, gpu: Any) -> None:
+    exact = of("numpy", gpu, accept="exact")
     values = noise(5, 600).astype(dtype) + np.zeros((), dtype)
     exact.check("sort", values)
     exact.check("argsort", values, 0, kind="stable")
 
 
 @pytest.mark.parametrize("kind", range(6))
-def test_sizes_of_pillow(kind: int, card: Any) -> None:
+def test_sizes_of_pillow(kind: int, gpu: Any) -> None:
     image = pytest.importorskip("PIL.Image")
-    exact = Strategies(image, "PIL.Image", device=card, accept="exact")
+    exact = Strategies(image, "PIL.Image", device=gpu, accept="exact")
     for mode, bands in (("L", 1), ("RGB", 3), ("RGBA", 4)):
         values = np.random.default_rng(0).integers(0, 256, 400 * 300 * bands).astype(np.uint8)
         given = image.frombytes(mode, (400, 300), values.tobytes())
@@ -125,34 +125,34 @@ def test_sizes_of_pillow(kind: int, card: Any) -> None:
             assert found.tobytes() == given.resize(size, kind).tobytes()
 
 
-def test_sizes_of_scikit_image(card: Any) -> None:
-    near = of("skimage.transform._warps", card)
+def test_sizes_of_scikit_image(gpu: Any) -> None:
+    near = of("skimage.transform._warps", gpu)
     near.check("resize", noise(90, 80, 3) / 9, (64, 100))
 
 
-def test_tensors_come_back(card: Any) -> None:
+def test_tensors_come_back(gpu: Any) -> None:
     rows = [torch.arange(count) for count in (3, 1, 2)]
-    of("torch.nn.utils.rnn", card, accept="exact").check("pad_sequence", rows, batch_first=True)
+    of("torch.nn.utils.rnn", gpu, accept="exact").check("pad_sequence", rows, batch_first=True)
     one, two = torch.randn(50, 3), torch.randn(50, 3)
-    of("torch.nn.functional", card).check("cosine_similarity", one, two)
+    of("torch.nn.functional", gpu).check("cosine_similarity", one, two)
 
 
 @pytest.mark.parametrize("module", ["transforms.functional", "transforms.v2.functional"])
-def test_functions_of_torchvision(module: str, card: Any) -> None:
+def test_functions_of_torchvision(module: str, gpu: Any) -> None:
     pytest.importorskip("torchvision")
     importlib.import_module(f"torchvision.{module}")
-    exact = of(f"torchvision.{module}", card, accept="exact")
+    exact = of(f"torchvision.{module}", gpu, accept="exact")
     image = torch.randint(0, 256, (3, 40, 30)).byte()
     exact.check("hflip", image)
     exact.check("pad", image, [1, 2])
     exact.check("crop", image, 3, 4, 10, 11)
-    close = of(f"torchvision.{module}", card, accept="close", rounding=0.05)
+    close = of(f"torchvision.{module}", gpu, accept="close", rounding=0.05)
     close.check("resize", image.float(), [20, 20], antialias=True)
     close.check("normalize", image.float(), [0.5] * 3, [0.2] * 3)
 
 
 def migrated(name: str, promise: str, call: Any) -> Any:
-    """Return what calls give that have to be computed on the card."""
+    """Return what calls give that have to be computed on the GPU."""
     plan = {name: {"device": "cuda:0", "kernel": "torch", "accept": promise}}
     with PipelineMigrator(plan, strict=True) as migrator:
         found = call()
@@ -200,14 +200,14 @@ def test_steps_after_an_image_of_pillow() -> None:
     torch.testing.assert_close(found, steps(given))
 
 
-def test_masks_and_padding(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = of("torch.nn.modules.transformer", card, accept="exact")
+def test_masks_and_padding(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = of("torch.nn.modules.transformer", gpu, accept="exact")
     exact.check("Transformer.generate_square_subsequent_mask", 50)
     tokenizer = padding.stand_in(monkeypatch)
     rows = padding.encodings([5, 0, 9], {"attention_mask", "token_type_ids"})[::-1]
     for side in ("left", "right"):
         how = {"return_tensors": "pt", "padding_side": side}
-        found = padding.padded(tokenizer, rows, device=card, **how)
+        found = padding.padded(tokenizer, rows, device=gpu, **how)
         padding.assert_same(found, tokenizer.pad(rows, **how))
 
 

@@ -1,4 +1,4 @@
-"""Transfer to and from a real CUDA card: values, streams, memory, and what waits for what."""
+"""Transfer to and from a real CUDA GPU: values, streams, memory, and what waits for what."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.hardware
 
-LONG = 500_000_000  # cycles of the card's clock: about a quarter of a second
+LONG = 500_000_000  # cycles of the GPU's clock: about a quarter of a second
 SMALL = 64
 
 
 @pytest.fixture
 def torch() -> Any:
-    """torch, where it is live on a card."""
+    """torch, where it is live on a GPU."""
     registry = default_registry()
     found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
     if not found.is_live:
@@ -134,7 +134,7 @@ def test_a_handle_waits_for_what_comes_to_the_host(torch: Any) -> None:
     assert handle.done
 
 
-def test_a_handle_of_a_copy_to_the_card(torch: Any) -> None:
+def test_a_handle_of_a_copy_to_the_gpu(torch: Any) -> None:
     torch.cuda._sleep(LONG)
     handle = tensors_to_device(small(torch, 10), "cuda:0", wait=False)
     assert not handle.done
@@ -194,7 +194,7 @@ def test_a_module_that_is_there_already_is_fine(torch: Any) -> None:
     assert tensors_to_device(value, "cuda:0") is value
 
 
-def test_words_for_the_current_card(torch: Any) -> None:
+def test_words_for_the_current_gpu(torch: Any) -> None:
     x = torch.ones(2)
     current = torch.device("cuda", torch.cuda.current_device())
     for word in ("cuda", "gpu", torch.device("cuda")):
@@ -207,9 +207,9 @@ def test_words_for_the_current_card(torch: Any) -> None:
     assert all(each.device == torch.device("cuda:0") for each in moved)
 
 
-def test_the_second_card_and_the_current_one(torch: Any) -> None:
+def test_the_second_gpu_and_the_current_one(torch: Any) -> None:
     if torch.cuda.device_count() < 2:
-        pytest.skip("there is one card only")
+        pytest.skip("there is one GPU only")
     second = torch.device("cuda:1")
     moved = tensors_to_device([*small(torch, 10), torch.rand(1 << 20)], "cuda:1")
     assert all(each.device == second for each in moved)
@@ -275,7 +275,7 @@ def test_arrays_go_there_and_back(torch: Any) -> None:
     assert to_numpy(torch.ones(3, device="cuda:0", requires_grad=True)).tolist() == [1, 1, 1]
 
 
-def test_a_packed_sequence_runs_on_the_card(torch: Any) -> None:
+def test_a_packed_sequence_runs_on_the_gpu(torch: Any) -> None:
     lengths = [torch.rand(5, 3), torch.rand(2, 3)]
     packed = torch.nn.utils.rnn.pack_sequence(lengths, enforce_sorted=False)
     network = torch.nn.GRU(3, 4)

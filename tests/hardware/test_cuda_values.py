@@ -1,4 +1,4 @@
-"""What a real CUDA card computes of recorded values has numpy's bits."""
+"""What a real CUDA GPU computes of recorded values has numpy's bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.hardware
 
 
 @pytest.fixture(autouse=True)
-def _card() -> None:
+def _gpu() -> None:
     registry = default_registry()
     found = registry.liveness_of(registry.factories("CUDA")[0], "torch")
     if not found.is_live:

@@ -231,7 +231,7 @@ class TestKey:
         monkeypatch.setattr("os.getuid", lambda: 12345)
         assert evidence_key("CUDA", []) != before
 
-    def test_the_driver_and_the_cards_matter(
+    def test_the_driver_and_the_gpus_matter(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         driver = tmp_path / "version"

@@ -69,7 +69,7 @@ class TestInAChild:
         report = asked("WellBehaved")
         assert report.liveness.is_live
         assert report.priority == 300
-        assert report.liveness.devices == (PhysicalDevice("UNRULY", 0, "card-0"),)
+        assert report.liveness.devices == (PhysicalDevice("UNRULY", 0, "GPU-0"),)
         assert report.liveness.frameworks["onnx"].is_live
         assert report.liveness.seconds > 0
         assert "unruly" not in sys.modules

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from devicecore.liveness import Evidence, Liveness, PhysicalDevice, State
 
-CARD = PhysicalDevice(
+GPU = PhysicalDevice(
     "CUDA",
     1,
     physical_id="GPU-1234",
@@ -20,7 +20,7 @@ CARD = PhysicalDevice(
     numa_node=0,
     details={"compute_capability": "9.0"},
 )
-TORCH = Liveness("live", "ran", reason="computed on cuda:1", devices=(CARD,))
+TORCH = Liveness("live", "ran", reason="computed on cuda:1", devices=(GPU,))
 ONNX = Liveness(
     "broken", "opened", "libcudnn.so.9 is missing", "all of it\nand more", "pip install"
 )
@@ -33,7 +33,7 @@ def full() -> Liveness:
         reason="one of two",
         frameworks={"torch": TORCH, "onnx": ONNX},
         seconds=1.5,
-        devices=(CARD,),
+        devices=(GPU,),
     )
 
 
@@ -42,13 +42,13 @@ def test_it_goes_through_json_unchanged() -> None:
     back = Liveness.from_json(json.loads(text))
     assert back == full()
     assert back.frameworks["onnx"] == ONNX
-    assert back.devices == (CARD,)
+    assert back.devices == (GPU,)
     assert back.seconds == 1.5
 
 
 def test_it_pickles() -> None:
     assert pickle.loads(pickle.dumps(full())) == full()
-    assert pickle.loads(pickle.dumps(CARD)) == CARD
+    assert pickle.loads(pickle.dumps(GPU)) == GPU
 
 
 def test_how_long_it_took_does_not_matter_for_equality() -> None:

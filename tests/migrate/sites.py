@@ -66,7 +66,7 @@ class By:
         return self.function(*((original,) if self.runs_original else ()), *args, **kwargs)
 
 
-class FakeCard(Device):
+class FakeGpu(Device):
     """A fake: it computes in the host's memory, and fails at the calls that it is told to."""
 
     def __init__(self, *, lost_at: int = 0, full_at: tuple[int, ...] = ()) -> None:
@@ -96,7 +96,7 @@ def site(
     off: str = "",
     **options: Any,
 ) -> CallSite:
-    used = device or FakeCard()
+    used = device or FakeGpu()
     policy = CallPolicy(strict, verify, within_tolerance, Guard(), nullcontext)
     how = By(function, runs_original)
     tally = Tally(PATH, used.label)

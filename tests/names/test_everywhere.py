@@ -1,6 +1,6 @@
 """Every public function that takes a device, a type or a framework reads the same words.
 
-The cards are fakes; what each word means is in `test_spellings`.
+The GPUs are fakes; what each word means is in `test_spellings`.
 """
 
 from __future__ import annotations

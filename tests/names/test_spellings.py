@@ -1,6 +1,6 @@
 """Every entry that takes a name: any case, providers and products; else it says what is near.
 
-The cards are fakes.
+The GPUs are fakes.
 """
 
 from __future__ import annotations

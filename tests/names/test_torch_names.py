@@ -1,4 +1,4 @@
-"""torch's names of one card: tensors say ``mps:0`` where programs write ``mps``; no Mac is here."""
+"""torch's names of one GPU: tensors say ``mps:0`` where programs write ``mps``; no Mac is here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tensor_on(device: str) -> FakeTensor:
 
 @pytest.mark.parametrize("device_says", ["mps", "mps:0"])
 @pytest.mark.parametrize("tensor_says", ["mps", "mps:0"])
-def test_a_card_is_the_same_with_and_without_its_index(device_says: str, tensor_says: str) -> None:
+def test_a_gpu_is_the_same_with_and_without_its_index(device_says: str, tensor_says: str) -> None:
     kernels = KernelRegistry()
     kernels.register(Kernel("op", lambda device, *_: device.label, "MPS"))
     manager = DeviceMgr([Device("/device:MPS:0", torch_device=device_says, registry=kernels)])

@@ -1,4 +1,4 @@
-"""Tensors on AMD's cards for ONNX Runtime: its providers there are stand-ins, its devices real."""
+"""Tensors on AMD's GPUs for ONNX Runtime: its providers there are stand-ins, its devices real."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AMD, NVIDIA = 0x1002, 0x10DE
 
 @pytest.mark.parametrize("provider", ["MIGraphXExecutionProvider", "ROCMExecutionProvider"])
 @pytest.mark.parametrize(("device_id", "memory"), [(None, "cuda:0"), ("1", "cuda:1")])
-def test_tensors_lie_in_the_cards_own_memory(
+def test_tensors_lie_in_the_gpus_own_memory(
     provider: str, device_id: str | None, memory: str
 ) -> None:
     spec = SessionSpec(provider, {"device_id": device_id} if device_id else {})

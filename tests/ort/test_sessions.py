@@ -121,7 +121,7 @@ def test_a_provider_that_is_not_built_in_is_named_with_its_package(
     monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     """Whether there is a GPU is a fake."""
-    monkeypatch.setattr(hardware, "pci_cards", lambda *_, **__: [] if known else None)
+    monkeypatch.setattr(hardware, "pci_gpus", lambda *_, **__: [] if known else None)
     monkeypatch.setattr(hardware, "exists", lambda _: False)
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         pytest.skip("this onnxruntime has CUDA")

@@ -48,7 +48,7 @@ def providers_of(monkeypatch: pytest.MonkeyPatch, spec: SessionSpec) -> list[Any
 
 
 @pytest.mark.parametrize("index", ["0", "1"])
-def test_what_tensorrt_leaves_stays_on_its_card(
+def test_what_tensorrt_leaves_stays_on_its_gpu(
     monkeypatch: pytest.MonkeyPatch, available: list[str], index: str
 ) -> None:
     first, second = providers_of(monkeypatch, SessionSpec(TENSORRT, {"device_id": index}))
@@ -80,11 +80,11 @@ def test_other_providers_stand_alone(
     assert [name for name, _ in providers_of(monkeypatch, SessionSpec(provider))] == [provider]
 
 
-@pytest.mark.parametrize(("index", "card"), [(0, "0"), (1, "1")])
-def test_what_the_plug_in_of_tensorrt_leaves_stays_on_its_card(
-    monkeypatch: pytest.MonkeyPatch, available: list[str], index: int, card: str
+@pytest.mark.parametrize(("index", "GPU"), [(0, "0"), (1, "1")])
+def test_what_the_plug_in_of_tensorrt_leaves_stays_on_its_gpu(
+    monkeypatch: pytest.MonkeyPatch, available: list[str], index: int, gpu: str
 ) -> None:
-    """A fake of the plug-in, which this machine has no card for."""
+    """A fake of the plug-in, which this machine has no GPU for."""
     added: list[Any] = []
     options = SimpleNamespace(
         add_provider=lambda name, options: added.append((name, options["device_id"])),
@@ -93,7 +93,7 @@ def test_what_the_plug_in_of_tensorrt_leaves_stays_on_its_card(
     device = SimpleNamespace(ep_metadata={})
     monkeypatch.setattr("devicecore.ort.session_creation.native_device", lambda *_: device)
     add_provider(onnxruntime, options, SessionSpec(TENSORRT_RTX, {}, index), F32)
-    assert added == [device, (CUDA, card)]
+    assert added == [device, (CUDA, gpu)]
     available.remove(CUDA)
     added.clear()
     add_provider(onnxruntime, options, SessionSpec(TENSORRT_RTX, {}, index), F32)

@@ -1,6 +1,6 @@
 """The functions that programs call with a word: each fault of the program they come from is a test.
 
-The cards are fakes; what OpenVINO and the CPU say in the last tests is real.
+The GPUs are fakes; what OpenVINO and the CPU say in the last tests is real.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 BOTH = ("torch", "onnx")
 
 
-class Cards(FakeFactory):
-    """Fake cards with a provider."""
+class Gpus(FakeFactory):
+    """Fake GPUs with a provider."""
 
     frameworks: tuple[str, ...] = BOTH
     provider = ""
@@ -51,17 +51,17 @@ class Cards(FakeFactory):
         return devices
 
 
-class Cuda(Cards):
+class Cuda(Gpus):
     device_type, priority, count = "CUDA", 200, 2
     torch_name, provider = "cuda", "CUDAExecutionProvider"
 
 
-class Tensorrt(Cards):
+class Tensorrt(Gpus):
     device_type, priority = "TENSORRT", 198
     frameworks, provider = ("onnx",), "TensorrtExecutionProvider"
 
 
-class Rocm(Cards):
+class Rocm(Gpus):
     device_type, priority = "ROCM", 194
     torch_name, provider = "cuda", "MIGraphXExecutionProvider"
 
@@ -71,7 +71,7 @@ class Mps(FakeFactory):
     frameworks, torch_name = ("torch",), "mps"
 
 
-class OpenVinoOnCpu(Cards):
+class OpenVinoOnCpu(Gpus):
     device_type, priority, device_class = "OPENVINO", 190, "CPU"
     frameworks, provider = ("onnx",), "OpenVINOExecutionProvider"
 
@@ -82,7 +82,7 @@ class DeadCuda(Cuda):
     answer = Liveness("broken", reason="libcublasLt.so.13 is missing")
 
 
-class WebGpuPlugin(Cards):
+class WebGpuPlugin(Gpus):
     device_type, priority = "WEBGPU", 120
     frameworks, provider, plugin = ("onnx",), "WebGpuExecutionProvider", "libwebgpu.so"
 

@@ -14,7 +14,7 @@ from tests.scope.conftest import in_child
 
 
 class FakeCuda:
-    """What torch says of CUDA on a machine with two cards."""
+    """What torch says of CUDA on a machine with two GPUs."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -47,23 +47,23 @@ def adapter(cuda: FakeCuda) -> TorchCuda:
     return TorchCuda(SimpleNamespace(cuda=cuda))  # type: ignore[arg-type]
 
 
-def card(index: int, **facts: Any) -> Device:
+def gpu(index: int, **facts: Any) -> Device:
     return Device(f"/device:CUDA:{index}", device_class="GPU", **facts)
 
 
 def test_which_devices_have_an_ordinal(adapter: TorchCuda) -> None:
-    assert adapter.place_of(card(1, torch_device="cuda:1")) == 1
-    assert adapter.place_of(card(1)) == 1  # live for ONNX Runtime only
+    assert adapter.place_of(gpu(1, torch_device="cuda:1")) == 1
+    assert adapter.place_of(gpu(1)) == 1  # live for ONNX Runtime only
     assert adapter.place_of(Device("/device:ROCM:1", torch_device="cuda:1")) == 1
     assert adapter.place_of(Device("/device:CPU:0", torch_device="cpu")) is None
-    assert adapter.place_of(card(1, is_local=False)) is None
+    assert adapter.place_of(gpu(1, is_local=False)) is None
     session = Device("/device:TENSORRT:1", device_class="GPU")
     assert adapter.place_of(session) is None
-    session.link_memory(card(1, torch_device="cuda:1"))
+    session.link_memory(gpu(1, torch_device="cuda:1"))
     assert adapter.place_of(session) == 1
 
 
-def test_the_first_card_of_a_closed_cuda_needs_nothing(adapter: TorchCuda, cuda: FakeCuda) -> None:
+def test_the_first_gpu_of_a_closed_cuda_needs_nothing(adapter: TorchCuda, cuda: FakeCuda) -> None:
     saved = adapter.enter(0)
     assert cuda.calls == []
     cuda.set_device(1)  # somebody else, inside
@@ -108,7 +108,7 @@ def test_cupy_sets_the_same_runtime() -> None:
         getDevice=cuda.current_device, setDevice=cuda.set_device, getDeviceCount=lambda: 2
     )
     adapter = CupyCuda(SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
-    assert adapter.place_of(card(1)) == 1
+    assert adapter.place_of(gpu(1)) == 1
     saved = adapter.enter(1)
     assert cuda.now == 1
     adapter.leave(saved)
@@ -129,18 +129,18 @@ cupy.__spec__ = ModuleSpec("cupy", None)
 cupy.ndarray = type("ndarray", (), {})
 cupy.cuda = types.SimpleNamespace(runtime=runtime)
 sys.modules["cupy"] = cupy
-card = Device("/device:CUDA:0", device_class="GPU")
+gpu = Device("/device:CUDA:0", device_class="GPU")
 seen = []
 with device_scope("cuda", fallback="cpu") as device:
     seen.append(device.device_type)
-with device_scope(card):
+with device_scope(gpu):
     seen.append(current_device().name[-6:])
 try:
     with device_scope("cuda:99"): pass
 except (LookupError, RuntimeError) as error:
     seen.append(type(error).__module__)
 try:
-    with device_scope(card, frameworks="cupy"): pass
+    with device_scope(gpu, frameworks="cupy"): pass
 except RuntimeError as error:
     seen.append(str(error).splitlines()[0])
 print(json.dumps(seen))
@@ -151,4 +151,4 @@ def test_cupy_without_a_driver() -> None:
     """Its runtime, here a fake, raises whatever is asked."""
     fallen_back, inside, unknown, named = in_child(CUPY_WITHOUT_A_DRIVER)
     assert (fallen_back, inside, unknown) == ("CPU", "CUDA:0", "devicecore.errors")
-    assert "CuPy finds no driver, or no card" in named
+    assert "CuPy finds no driver, or no GPU" in named

@@ -234,8 +234,8 @@ def test_a_remote_device_changes_only_what_is_current_and_says_so_on_a_local_cal
 
 
 def test_a_session_device_places_torch_in_its_memory() -> None:
-    session, card = Device("/device:NPU:2"), Device("/device:NPU:3", torch_device="meta")
-    session.link_memory(card)
+    session, gpu = Device("/device:NPU:2"), Device("/device:NPU:3", torch_device="meta")
+    session.link_memory(gpu)
     with device_scope(session) as device:
         assert device is session
         assert where() == "meta"

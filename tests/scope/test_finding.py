@@ -115,11 +115,11 @@ def test_a_device_that_is_closed_is_not_found_again() -> None:
             pytest.fail("entered")
 
 
-class Cards(Adapter):
-    """A fake framework that has some card current."""
+class Gpus(Adapter):
+    """A fake framework that has some GPU current."""
 
-    title = "cards"
-    frameworks = frozenset({"cards"})
+    title = "GPUs"
+    frameworks = frozenset({"GPUs"})
     now = 0
 
     def place_of(self, device: Device) -> Any:
@@ -141,16 +141,16 @@ class Cards(Adapter):
         return self.now if device_type == "ROCM" else None
 
 
-def test_another_card_that_is_made_current_is_found() -> None:
+def test_another_gpu_that_is_made_current_is_found() -> None:
     """By the name of its type, and by the class of a session's device that computes on it."""
-    cards = [Device(f"{LOCAL_TASK}/device:ROCM:{index}", device_class="GPU") for index in range(2)]
+    gpus = [Device(f"{LOCAL_TASK}/device:ROCM:{index}", device_class="GPU") for index in range(2)]
     sessions = [Device(f"{LOCAL_TASK}/device:SOME:{index}", device_class="NPU") for index in (0, 1)]
-    for session, card in zip(sessions, cards, strict=True):
-        session.link_memory(card)
-    default_manager().add_devices([*cards, *sessions])
+    for session, gpu in zip(sessions, gpus, strict=True):
+        session.link_memory(gpu)
+    default_manager().add_devices([*gpus, *sessions])
     try:
-        for kind, devices in (("ROCM", cards), ("NPU", sessions)):
-            name, framework = DeviceName(device_type=kind), Cards()
+        for kind, devices in (("ROCM", gpus), ("NPU", sessions)):
+            name, framework = DeviceName(device_type=kind), Gpus()
             now = (framework,)
             first = look(name, None, OUTSIDE, now)
             assert first.device is devices[0]
@@ -159,7 +159,7 @@ def test_another_card_that_is_made_current_is_found() -> None:
             assert not is_still_true(first, OUTSIDE, now)
             assert look(name, None, OUTSIDE, now).device is devices[1]
     finally:
-        default_manager().remove_devices([*sessions, *cards])
+        default_manager().remove_devices([*sessions, *gpus])
 
 
 @pytest.mark.usefixtures("registered")

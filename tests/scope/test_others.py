@@ -18,7 +18,7 @@ from tests.scope.conftest import in_child, in_thread, the
 if TYPE_CHECKING:
     from tests.scope.conftest import Framework
 
-CARD = Device("/device:CUDA:0", device_class="GPU")
+GPU = Device("/device:CUDA:0", device_class="GPU")
 
 
 def need(name: str) -> pytest.MarkDecorator:
@@ -175,11 +175,11 @@ def test_a_jax_that_keeps_its_default_elsewhere(jax: Any, monkeypatch: pytest.Mo
 @need("jax")
 def test_jax_without_the_device(jax: Any) -> None:
     default_ledger().clear()
-    with device_scope(CARD):
+    with device_scope(GPU):
         assert jax.numpy.zeros(1).device.id == 0
     assert "JAX" in [move.op for move in default_ledger().moves()]
     default_ledger().clear()
-    with pytest.raises(NotLiveError, match="CUDA:0 for JAX"), device_scope(CARD, frameworks="jax"):
+    with pytest.raises(NotLiveError, match="CUDA:0 for JAX"), device_scope(GPU, frameworks="jax"):
         pytest.fail("entered")
 
 
@@ -203,11 +203,11 @@ print(json.dumps([inside, backends, device, jax.config.jax_default_device]))
 @need("tensorflow")
 def test_tensorflow_never_goes_to_the_cpu_silently(tensorflow: Any) -> None:
     default_ledger().clear()
-    with device_scope(CARD):
+    with device_scope(GPU):
         assert tensorflow.zeros(1).device.endswith("CPU:0")
     assert "TensorFlow" in [move.op for move in default_ledger().moves()]
     default_ledger().clear()
-    for device in (CARD, Device("/device:CPU:9")):
+    for device in (GPU, Device("/device:CPU:9")):
         scope = device_scope(device, frameworks="tensorflow")
         with pytest.raises(NotLiveError, match="TensorFlow lists /device:CPU:0"), scope:
             pytest.fail("entered")

@@ -86,7 +86,7 @@ def test_the_list_has_it_with_its_priority(told: Callable[..., Any]) -> None:
     listed = command(told, "devices")
     (entry,) = [each for each in listed["candidates"] if "SoftwareWebGPU" in each["origin"]]
     assert (entry["device_type"], entry["priority"], entry["state"]) == ("WEBGPU", 40, "live")
-    assert [card["device_class"] for card in entry["devices"]] == ["CPU"]
+    assert [gpu["device_class"] for gpu in entry["devices"]] == ["CPU"]
 
 
 def test_values_lie_in_its_own_memory(told: Callable[..., Any]) -> None:

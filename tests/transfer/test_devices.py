@@ -33,7 +33,7 @@ torch = pytest.importorskip("torch")
 
 
 class FakeCuda(FakeFactory):
-    """Two cards that torch would call cuda:0 and cuda:1."""
+    """Two GPUs that torch would call cuda:0 and cuda:1."""
 
     device_type = "CUDA"
     count = 2
@@ -41,7 +41,7 @@ class FakeCuda(FakeFactory):
 
 
 def registry_with(cuda: type[FakeFactory]) -> FactoryRegistry:
-    """Return a registry of the real host and of fake cards."""
+    """Return a registry of the real host and of fake GPUs."""
     registry = FactoryRegistry()
     for registration in default_registry().factories("CPU"):
         registry.register(registration)
@@ -57,7 +57,7 @@ def use(made: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    """A process with two fake cards, TensorRT on the second one, and OpenVINO on the host."""
+    """A process with two fake GPUs, TensorRT on the second one, and OpenVINO on the host."""
     registry = registry_with(FakeCuda)
     made = Runtime(registry)
     manager = made.manager
@@ -121,7 +121,7 @@ def test_torch_devices_are_held_against_what_is_here() -> None:
 
 
 @pytest.mark.usefixtures("runtime")
-def test_without_an_index_the_current_card_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_index_the_current_gpu_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     assert target_of("cuda").torch_device == torch.device("cuda:1")
@@ -151,7 +151,7 @@ def test_memory_that_no_manager_has_linked() -> None:
     assert tensors_to_device(value, session) is value
 
 
-def test_a_card_that_torch_does_not_reach_says_why(runtime: Runtime) -> None:
+def test_a_gpu_that_torch_does_not_reach_says_why(runtime: Runtime) -> None:
     name = "/job:localhost/replica:0/task:0/device:CUDA:5"
     runtime.manager.add_devices([Device(name, device_class="GPU", frameworks=("onnx",))])
     target = target_of("cuda:5")
@@ -188,11 +188,11 @@ def test_what_is_no_device_raises(word: Any, error: type[Exception]) -> None:
 
 def test_a_device_that_is_not_here_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     class Absent(FakeCuda):
-        answer = Liveness("absent", "opened", reason="no card")
+        answer = Liveness("absent", "opened", reason="no GPU")
 
     registry = registry_with(Absent)
     use(Runtime(registry), monkeypatch)
-    with pytest.raises(NotLiveError, match="no card"):
+    with pytest.raises(NotLiveError, match="no GPU"):
         tensors_to_device([torch.ones(1)], "cuda:1")
 
 

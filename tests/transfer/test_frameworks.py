@@ -279,7 +279,7 @@ def test_a_cache_of_keys_and_values_without_transformers(monkeypatch: pytest.Mon
 
 
 class ForeignArray:
-    """Looks like an array of CuPy on one card; the module below is what it pretends to be in."""
+    """Looks like an array of CuPy on one GPU; the module below is what it pretends to be in."""
 
     def __init__(self, device: int) -> None:
         self.device = type("Device", (), {"id": device})()

@@ -1,7 +1,7 @@
 """Many small tensors in one copy: their values, their independence, and which are left out.
 
 The copy goes to the host here, so that its values can be read; `test_cuda_transfer.py` does the
-same with a card.
+same with a GPU.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def test_all_ways_give_the_same_structure(coalesce: Any) -> None:
 
 
 class FakeEvent:
-    """An event of a card that is not there: done when it was waited for."""
+    """An event of a GPU that is not there: done when it was waited for."""
 
     def __init__(self) -> None:
         self.is_done = False
@@ -188,7 +188,7 @@ class FakeEvent:
 
 
 class FakeStream:
-    """A stream of a card that is not there."""
+    """A stream of a GPU that is not there."""
 
     def record_event(self) -> FakeEvent:
         return FakeEvent()
@@ -196,7 +196,7 @@ class FakeStream:
 
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch) -> pinned_ring.PinnedRing:
-    """A ring whose memory is not page-locked, since that takes a card."""
+    """A ring whose memory is not page-locked, since that takes a GPU."""
     pageable = torch.empty
 
     def empty(*arguments: Any, pin_memory: bool, **others: Any) -> Any:

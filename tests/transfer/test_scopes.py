@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 
 
 class AcmeFactory(FakeFactory):
-    """Two cards of a class that has no others here."""
+    """Two GPUs of a class that has no others here."""
 
     device_type = "Acme"
     count = 2
@@ -60,7 +60,7 @@ def test_an_absent_index_is_that_of_the_scope_around(word: str) -> None:
     assert index_of(word) == 0
 
 
-def test_a_class_means_the_current_card_of_its_first_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_means_the_current_gpu_of_its_first_type(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Runtime(registry_with(FakeCuda))
     use(made, monkeypatch)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
@@ -69,7 +69,7 @@ def test_a_class_means_the_current_card_of_its_first_type(monkeypatch: pytest.Mo
     assert target_of("gpu:0").torch_device == torch.device("cuda:0")
 
 
-def test_the_current_card_of_an_xpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_gpu_of_an_xpu(monkeypatch: pytest.MonkeyPatch) -> None:
     class FakeXpu(FakeCuda):
         device_type = "XPU"
         torch_name = "xpu"

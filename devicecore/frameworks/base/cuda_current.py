@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class TorchCuda(Adapter):
     """Exchanges the current CUDA device of this thread; streams are left alone.
 
-    A scope of torch's factories alone would leave ``.cuda()``, Triton and NCCL at the first card.
+    A scope of torch's factories alone would leave ``.cuda()``, Triton and NCCL at the first GPU.
     What is saved is the device before, None where CUDA was not open yet and so at 0.
     """
 
@@ -62,7 +62,7 @@ class TorchCuda(Adapter):
 
 
 def cuda_ordinal(device: Device) -> int | None:
-    """Return CUDA's number of the card in whose memory *device* computes; also of a ROCm card."""
+    """Return CUDA's number of the GPU in whose memory *device* computes; also of a ROCm GPU."""
     memory = device.memory_device
     kind, _, index = (memory.torch_device or "").partition(":")
     if kind == "cuda":

@@ -323,7 +323,7 @@ def import_torch(device: Device) -> None:
 
 
 def free_caches(error: BaseException) -> None:
-    """Give memory that torch keeps for later back to its card, and what was used for a call."""
+    """Give memory that torch keeps for later back to its GPU, and what was used for a call."""
     known: BaseException | None = error
     while known is not None:
         known.__traceback__ = None  # its frames have the tensors of the call

@@ -27,7 +27,7 @@ class Guard:
         rearm_after_fork(self)
 
     def after_fork(self) -> None:
-        """Remember that this process is a child, whose parent may have used its cards."""
+        """Remember that this process is a child, whose parent may have used its GPUs."""
         self._is_child = True
         self._is_ready = False
 
@@ -53,7 +53,7 @@ class Guard:
 def bring_home(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return a call's result: in a loader's worker with its tensors on the host.
 
-    A worker ends before the process that it sends them to has read its card's memory. Where the
+    A worker ends before the process that it sends them to has read its GPU's memory. Where the
     program itself has tensors on a device there, that is its own affair.
 
     Args:

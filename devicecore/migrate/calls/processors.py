@@ -62,7 +62,7 @@ class KeepOnDevice(PassThrough):
     """Leaves a result on the device, for a caller that goes on there.
 
     In a worker of a ``torch.utils.data.DataLoader`` its tensors come to the host all the same: they
-    are sent to another process, and the memory of a card is gone when the worker ends.
+    are sent to another process, and the memory of a GPU is gone when the worker ends.
     """
 
 

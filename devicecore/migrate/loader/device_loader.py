@@ -55,7 +55,7 @@ class DeviceLoader:
         verify: Of how many batches one is also computed by the original functions; 0 for none.
         immutable: Whether the program promises that arrays which its frames are given do not change
             while batches are loaded. They are read where they lie then, and not copied first; from
-            page-locked memory a card does that by itself.
+            page-locked memory a GPU does that by itself.
         collate_fn: What puts samples together, with tensors on the device in them, in this process;
             None for torch's own.
         options: What else torch's loader takes, such as ``batch_size`` and ``num_workers``.
@@ -114,7 +114,7 @@ class DeviceLoader:
         )
         self._tallies = LoaderTallies(self.plan, self._loading, self._batches.tally)
         # Of workers that stay until nobody has the loader any more.
-        weakref.finalize(self, _forget, self._loading.owner, self._card).atexit = False
+        weakref.finalize(self, _forget, self._loading.owner, self._gpu).atexit = False
         options["worker_init_fn"] = WorkerInit(self._loading, options.get("worker_init_fn"))
         self._loader: DataLoader[Any] = DataLoader(
             record_dataset(dataset, self._loading), collate_fn=self._loading.collate, **options
@@ -183,7 +183,7 @@ class DeviceLoader:
             self._tallies.count(recorder.taken(), recorder.matched)
 
     @property
-    def _card(self) -> str | None:
+    def _gpu(self) -> str | None:
         return self.device.torch_device if self._is_cuda else None
 
     @property
@@ -206,7 +206,7 @@ class DeviceLoader:
         try:
             yield
         finally:
-            _forget(owner, self._card)
+            _forget(owner, self._gpu)
 
     def _event(self) -> Any:
         """Return what says when all that was read for a batch is not needed any more."""
@@ -239,7 +239,7 @@ class DeviceLoader:
             raise
 
     def _loans(self, frames: Sequence[Sequence[Node]]) -> set[Loan]:
-        """Return the shared memory that values are in; a card may copy from it by itself."""
+        """Return the shared memory that values are in; a GPU may copy from it by itself."""
         if not self._loader.num_workers:
             return set()
         nodes = (node for frame in frames for node in find_sources(frame))
@@ -263,7 +263,7 @@ def _end(loans: set[Loan]) -> None:
 
 
 def _forget(owner: str, device: str | None) -> None:
-    """Forget shared memory of workers that have ended, which a card may have read."""
+    """Forget shared memory of workers that have ended, which a GPU may have read."""
     locked = [block for block in SHM_BLOCKS.forget(owner) if block.is_locked]
     if locked:
         torch.cuda.synchronize(device)

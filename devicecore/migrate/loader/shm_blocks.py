@@ -28,7 +28,7 @@ class ShmBlock:
         memory: Its bytes.
 
     Attributes:
-        is_locked: Whether it is locked into its pages, so that a card copies from it by itself.
+        is_locked: Whether it is locked into its pages, so that a GPU copies from it by itself.
     """
 
     __slots__ = ("__weakref__", "_is_sent", "bytes", "is_locked", "memory", "name", "owner")

@@ -21,7 +21,7 @@ def copy_array(array: Array) -> Node:
 
 
 def pin_array(array: Array) -> Node:
-    """Return the values of an array in page-locked memory, from where a card copies by itself."""
+    """Return the values of an array in page-locked memory, from where a GPU copies by itself."""
     import torch
 
     kind = getattr(torch, array.dtype.name, None)

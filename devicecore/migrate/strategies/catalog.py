@@ -114,7 +114,7 @@ MOVED: Final[Mapping[str, Mapping[str, Exactness]]] = {
         "torch.utils.data.default_collate": "exact",
     },
     "torchaudio": {
-        # Convolutions of cards may be in less than single precision, whatever products are in.
+        # Convolutions of GPUs may be in less than single precision, whatever products are in.
         "torchaudio.functional.amplitude_to_DB": "tolerance",
         "torchaudio.functional.compute_deltas": "close",
         "torchaudio.functional.fftconvolve": "tolerance",

@@ -64,7 +64,7 @@ _AUDIO: Final[dict[tuple[str, Exactness], tuple[str, ...]]] = {
         "AddNoise", "AmplitudeToDB", "FFTConvolve", "Fade", "InverseSpectrogram", "Preemphasis",
         "SpecAugment", "SpectralCentroid", "Spectrogram", "Vol",
     ),
-    # Products and convolutions of cards may be in less than single precision.
+    # Products and convolutions of GPUs may be in less than single precision.
     ("torchaudio.transforms._transforms", "close"): (
         "ComputeDeltas", "Convolve", "LFCC", "MFCC", "MelScale", "MelSpectrogram", "Resample",
         "Speed", "SpeedPerturbation", "TimeStretch",

@@ -21,7 +21,7 @@ from devicecore.errors import (
 )
 from devicecore.ledger import default_ledger
 from devicecore.migrate.calls.report import MOST_REASONS
-from tests.migrate.sites import PATH, FakeCard, OwnError, Recorded, failing, site
+from tests.migrate.sites import PATH, FakeGpu, OwnError, Recorded, failing, site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,7 +196,7 @@ def test_strict_runs_no_function_of_the_program_again() -> None:
 
 
 def test_strict_raises_where_calls_may_not_leave_the_host() -> None:
-    original, device = Recorded(), FakeCard()
+    original, device = Recorded(), FakeGpu()
     device.retire("it was closed")
     with pytest.raises(NoKernelError, match="it was closed"):
         site(lambda: 1, device=device, strict=True).call(original, (), {})
@@ -224,7 +224,7 @@ def _raised(large: Any) -> RuntimeError:
 def test_out_of_memory_frees_what_the_call_used_and_the_caches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A fake: there is no card here.
+    # A fake: there is no GPU here.
     freed: list[bool] = []
     kept: list[weakref.ref[Any]] = []
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
@@ -275,9 +275,9 @@ def test_images_in_lists_have_pixels_too() -> None:
 
 def test_a_path_that_is_off_from_the_start() -> None:
     original = Recorded()
-    one = site(lambda: 1, off="no such card")
+    one = site(lambda: 1, off="no such GPU")
     assert one.call(original, (), {}) == "the original's"
-    assert one.tally.row().reasons == {"no such card": 1}
+    assert one.tally.row().reasons == {"no such GPU": 1}
 
 
 # --- counts ---------------------------------------------------------------------------------------

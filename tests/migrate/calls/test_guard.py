@@ -19,7 +19,7 @@ from devicecore.migrate import KeepOnDevice, MigrationStrategy, PassThrough  # n
 from devicecore.migrate.calls.guard import Guard  # noqa: E402
 from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
-from tests.migrate.sites import FakeCard, site  # noqa: E402
+from tests.migrate.sites import FakeGpu, site  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 OPTIONS = Options()
 
 
-class FakeCuda(FakeCard):
-    """A fake of a CUDA card, which no driver is opened for."""
+class FakeCuda(FakeGpu):
+    """A fake of a CUDA GPU, which no driver is opened for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,8 +57,8 @@ class Messages(logging.Handler):
 def test_a_forked_child_runs_the_originals_and_says_so_once(
     in_fork: Callable[[Callable[[], Any]], Any],
 ) -> None:
-    one = site(lambda: "the card's", device=FakeCuda())
-    assert one.call(lambda: "the original's", (), {}) == "the card's"  # in the parent
+    one = site(lambda: "the GPU's", device=FakeCuda())
+    assert one.call(lambda: "the original's", (), {}) == "the GPU's"  # in the parent
 
     def child() -> tuple[list[Any], list[str], dict[str, int]]:
         default_ledger().clear()
@@ -73,18 +73,18 @@ def test_a_forked_child_runs_the_originals_and_says_so_once(
     assert "was forked after CUDA had started in its parent" in text
     assert "spawn" in text
     assert list(reasons.values()) == [3]
-    assert one.call(lambda: "the original's", (), {}) == "the card's"
+    assert one.call(lambda: "the original's", (), {}) == "the GPU's"
 
 
 def test_a_child_of_a_parent_without_cuda_may_use_it(
     in_fork: Callable[[Callable[[], Any]], Any],
 ) -> None:
-    one = site(lambda: "the card's", device=FakeCuda())
-    assert in_fork(lambda: one.call(lambda: "the original's", (), {})) == "the card's"
+    one = site(lambda: "the GPU's", device=FakeCuda())
+    assert in_fork(lambda: one.call(lambda: "the original's", (), {})) == "the GPU's"
 
 
 def test_a_device_that_is_gone_says_why() -> None:
-    device = FakeCard()
+    device = FakeGpu()
     assert Guard().reason(device) == ""
     device.retire("it was closed")
     assert Guard().reason(device) == "it was closed"
@@ -104,14 +104,14 @@ def test_opencv_has_one_thread_in_a_worker_and_all_of_them_elsewhere(
     import torch.utils.data as loaders
 
     cv2.setNumThreads(2)
-    Guard().reason(FakeCard())
+    Guard().reason(FakeGpu())
     assert cv2.getNumThreads() == 2
     monkeypatch.setattr(loaders, "get_worker_info", lambda: "a worker")
     guard = Guard()
-    guard.reason(FakeCard())
+    guard.reason(FakeGpu())
     assert cv2.getNumThreads() == 1
     cv2.setNumThreads(2)  # the program's own wish comes later
-    guard.reason(FakeCard())
+    guard.reason(FakeGpu())
     assert cv2.getNumThreads() == 2
 
 
@@ -199,17 +199,17 @@ import os, sys, time
 import cv2, numpy as np
 import torch.utils.data
 from devicecore.migrate.calls.guard import Guard
-from tests.migrate.sites import FakeCard
+from tests.migrate.sites import FakeGpu
 
 cv2.setNumThreads(4)
 picture = np.zeros((1080, 1920, 3), np.uint8)
-card = FakeCard()
+gpu = FakeGpu()
 for _ in range(40):
     cv2.GaussianBlur(picture, (11, 11), 2.5)
     child = os.fork()  # its threads still look for more to do
     if not child:
         torch.utils.data.get_worker_info = lambda: "a worker"
-        Guard().reason(card)
+        Guard().reason(gpu)
         os._exit(0)
     end = time.monotonic() + 20
     while not os.waitpid(child, os.WNOHANG)[0]:

@@ -24,7 +24,7 @@ from devicecore.migrate.calls.strategy import InputsNotMovedError  # noqa: E402
 from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
 from devicecore.scope import current_device  # noqa: E402
-from tests.migrate.sites import FakeCard, site  # noqa: E402
+from tests.migrate.sites import FakeGpu, site  # noqa: E402
 
 OPTIONS = Options()
 
@@ -71,7 +71,7 @@ def test_results_may_stay_on_the_device() -> None:
 
 
 def test_many_calls_leave_no_kernels_behind() -> None:
-    own, device = MigrationStrategy(abs), FakeCard()
+    own, device = MigrationStrategy(abs), FakeGpu()
     for _ in range(100):
         own.compute(device, OPTIONS, no_original, (3,), {})
     assert len(device._choices) <= 1
@@ -80,7 +80,7 @@ def test_many_calls_leave_no_kernels_behind() -> None:
 # --- a program's own functions --------------------------------------------------------------------
 
 
-class MetaCard(FakeCard):
+class MetaGpu(FakeGpu):
     """A fake: its tensors have a place, and no values."""
 
     def __init__(self) -> None:
@@ -89,11 +89,11 @@ class MetaCard(FakeCard):
 
 
 @pytest.fixture
-def meta(monkeypatch: pytest.MonkeyPatch) -> MetaCard:
-    """Return a fake card whose memory torch can tell from the host's."""
+def meta(monkeypatch: pytest.MonkeyPatch) -> MetaGpu:
+    """Return a fake GPU whose memory torch can tell from the host's."""
     monkeypatch.setattr(strategy, "tensors_to_device", _moved)
     monkeypatch.setattr(strategy, "device_scope", lambda _: torch.device("meta"))
-    return MetaCard()
+    return MetaGpu()
 
 
 def _moved(data: Any, device: Any) -> Any:
@@ -128,7 +128,7 @@ def devices(value: Any) -> list[str]:
     return [each.device.type for each in find_arrays(value)]
 
 
-def test_tensors_go_to_the_device_and_those_of_the_result_come_back(meta: MetaCard) -> None:
+def test_tensors_go_to_the_device_and_those_of_the_result_come_back(meta: MetaGpu) -> None:
     seen: list[Any] = []
 
     def original(x: Any, pair: Any, *, mask: Any) -> Any:
@@ -143,18 +143,18 @@ def test_tensors_go_to_the_device_and_those_of_the_result_come_back(meta: MetaCa
     assert one.tolist() == [1, 1]
 
 
-def test_tensors_from_several_devices_have_no_home(meta: MetaCard) -> None:
+def test_tensors_from_several_devices_have_no_home(meta: MetaGpu) -> None:
     found = run(meta, lambda x, y: x + y, torch.ones(2), torch.ones(2, device="meta"))
     assert found.device.type == "meta"
 
 
-def test_new_tensors_go_where_new_ones_are_made(meta: MetaCard) -> None:
+def test_new_tensors_go_where_new_ones_are_made(meta: MetaGpu) -> None:
     assert run(meta, torch.zeros, 3).device.type == "cpu"
     with torch.device("meta"):
         assert run(meta, torch.zeros, 3).device.type == "meta"
 
 
-def test_what_is_no_tensor_is_the_callers_own(meta: MetaCard) -> None:
+def test_what_is_no_tensor_is_the_callers_own(meta: MetaGpu) -> None:
     class Owner:
         def __init__(self) -> None:
             self.tensor = torch.ones(2)
@@ -172,19 +172,19 @@ def test_what_is_no_tensor_is_the_callers_own(meta: MetaCard) -> None:
     assert owner.tensor.device.type == "cpu"
 
 
-def test_modules_stay_as_they_are(meta: MetaCard) -> None:
+def test_modules_stay_as_they_are(meta: MetaGpu) -> None:
     layer = torch.nn.Linear(2, 2)
     with pytest.raises(RuntimeError):  # as with any program whose model is elsewhere
         run(meta, torch.nn.Linear.forward, layer, torch.ones(2))
     assert layer.weight.device.type == "cpu"
 
 
-def test_what_cannot_be_moved_is_refused_before_the_function_runs(meta: MetaCard) -> None:
+def test_what_cannot_be_moved_is_refused_before_the_function_runs(meta: MetaGpu) -> None:
     with pytest.raises(InputsNotMovedError, match="it is a module"):
         run(meta, no_original, [torch.ones(2), torch.nn.Identity()])
 
 
-def test_the_function_then_runs_on_the_host(meta: MetaCard) -> None:
+def test_the_function_then_runs_on_the_host(meta: MetaGpu) -> None:
     one = site(lambda original, *args: run(meta, original, *args), runs_original=True, device=meta)
     given = [torch.ones(2), torch.nn.Identity()]
     assert one.call(lambda several: several, (given,), {}) is given
@@ -195,7 +195,7 @@ def test_the_function_then_runs_on_the_host(meta: MetaCard) -> None:
 def test_what_is_written_into_a_moved_tensor_is_in_the_callers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A fake card whose memory is another part of the host's, so that it has values.
+    # A fake GPU whose memory is another part of the host's, so that it has values.
     monkeypatch.setattr(strategy, "_has_others", lambda value, _: bool(devices(value)))
     monkeypatch.setattr(
         strategy, "tensors_to_device", lambda data, _: _mapped(data, torch.clone, {})
@@ -207,5 +207,5 @@ def test_what_is_written_into_a_moved_tensor_is_in_the_callers(
         several[0][1] = 5
         return float(y.sum())
 
-    assert run(FakeCard(), original, one, [other], fixed) == 0
+    assert run(FakeGpu(), original, one, [other], fixed) == 0
     assert (one.tolist(), other.tolist(), fixed._version) == ([1, 1], [0, 5], 0)

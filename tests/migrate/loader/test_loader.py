@@ -287,7 +287,7 @@ def test_nothing_stays_patched_after_a_break() -> None:
 
 def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
-        msg = "the card is gone"
+        msg = "the GPU is gone"
         raise RuntimeError(msg)
 
     dataset = pictures.Pictures()
@@ -297,8 +297,8 @@ def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     same(list(loader), expected)
     batches = loader.report().rows[0]
     assert batches.fell_back == 3
-    assert "the card is gone" in next(iter(batches.reasons))
-    with pytest.raises(RuntimeError, match="the card is gone"):
+    assert "the GPU is gone" in next(iter(batches.reasons))
+    with pytest.raises(RuntimeError, match="the GPU is gone"):
         list(DeviceLoader(dataset, PLAN, batch_size=3, strict=True))
 
 

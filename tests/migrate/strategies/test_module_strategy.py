@@ -51,7 +51,7 @@ class Window(Module):  # type: ignore[misc]
     def forward(self, wave: Any, *, add: Any = 0) -> Any:
         if self.scale == 0:
             torch.rand(1)
-            msg = "as a card may"
+            msg = "as a GPU may"
             raise RuntimeError(msg)
         return wave * self.window * self.scale + add
 
@@ -188,7 +188,7 @@ def test_what_fails_there_draws_and_changes_nothing(verify: int) -> None:
     made.scale = torch.tensor(0.0)
 
     def failing() -> Any:
-        with pytest.raises(RuntimeError, match="as a card may"):
+        with pytest.raises(RuntimeError, match="as a GPU may"):
             made(WAVE)
 
     expected = seeded(failing)

@@ -65,7 +65,7 @@ def test_products_that_are_left_to_numpy() -> None:
     NEAR.refuse("an argument is a MaskedArray", "matmul", np.ma.array(one), one)
 
 
-def test_less_precise_products_of_cards_say_nothing_of_the_host() -> None:
+def test_less_precise_products_of_gpus_say_nothing_of_the_host() -> None:
     precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:

@@ -26,7 +26,7 @@ from devicecore.migrate.plan.optimization_plan import Options  # noqa: E402
 from devicecore.migrate.strategies import catalog  # noqa: E402
 from devicecore.migrate.strategies.torch_strategy import TorchStrategy  # noqa: E402
 from devicecore.runtime import host_cpu  # noqa: E402
-from tests.migrate.sites import FakeCard  # noqa: E402
+from tests.migrate.sites import FakeGpu  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,10 +127,10 @@ def compute(name: str, original: Any, *args: Any, kernel: Any = None, device: An
 def test_kernels_and_devices_that_are_none() -> None:
     with pytest.raises(RefusedCallError, match="no kernel 'triton'"):
         compute("scipy.signal.resample", signal.resample, X, 60, kernel="triton")
-    card = FakeCard()
-    card.torch_device = None
+    gpu = FakeGpu()
+    gpu.torch_device = None
     with pytest.raises(RefusedCallError, match="torch does not know the device"):
-        compute("scipy.signal.resample", signal.resample, X, 60, device=card)
+        compute("scipy.signal.resample", signal.resample, X, 60, device=gpu)
 
 
 def test_other_versions_of_a_package() -> None:

@@ -37,7 +37,7 @@ class Factory(DeviceFactory):
 
 class WellBehaved(Factory):
     def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
-        return Liveness("live", "ran", devices=(PhysicalDevice("UNRULY", 0, "card-0"),))
+        return Liveness("live", "ran", devices=(PhysicalDevice("UNRULY", 0, "GPU-0"),))
 
 
 class Raises(Factory):
@@ -92,7 +92,7 @@ class ListsItsFrameworks(Factory):
 
 class ListsNamesAsDevices(Factory):
     def probe(self, framework: str | None = None, *, deep: bool = False) -> Liveness:
-        return Liveness("live", "ran", devices=("card-0",))
+        return Liveness("live", "ran", devices=("GPU-0",))
 
 
 class StatesAWordAsPriority(Factory):

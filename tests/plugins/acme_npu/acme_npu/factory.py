@@ -52,13 +52,13 @@ class NpuFactory(DeviceFactory):
     def create_devices(self, options: DeviceOptions, name_prefix: str) -> Sequence[Device]:
         return [
             NpuDevice(
-                f"{name_prefix}/device:NPU:{card.index}",
+                f"{name_prefix}/device:NPU:{gpu.index}",
                 device_class="NPU",
-                description=card.description,
-                physical_id=card.physical_id,
+                description=gpu.description,
+                physical_id=gpu.physical_id,
                 frameworks=options.frameworks,
             )
-            for card in options.chosen("NPU", options.physical)
+            for gpu in options.chosen("NPU", options.physical)
         ]
 
     def kernels(self) -> Iterable[Kernel]:

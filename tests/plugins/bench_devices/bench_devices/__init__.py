@@ -118,7 +118,7 @@ class RefusingFactory(Computing):
 
 class DeadFactory(Computing):
     device_type = "FAKEDEAD"
-    answer = Liveness("absent", reason="there is no such card", fix="buy one")
+    answer = Liveness("absent", reason="there is no such GPU", fix="buy one")
 
 
 class RealFactory(Computing):
