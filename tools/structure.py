@@ -75,12 +75,9 @@ def _classes_named_twice(trees: dict[Path, ast.Module]) -> list[str]:
 
 def _most_tables(trees: dict[Path, ast.Module]) -> str:
     """Return in how many tables of modules one function's name stands, and which function it is."""
-    import numpy as np
-
     from devicecore.cv import catalog
 
-    # numpy has functions of some names too, and the recorder tables of them.
-    functions = set(catalog.TORCH) - set(dir(np))
+    functions = set(catalog.TORCH)
     tables: dict[str, int] = defaultdict(int)
     for tree in trees.values():
         for statement in tree.body:
