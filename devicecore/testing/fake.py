@@ -18,10 +18,10 @@ class FakeFactory(DeviceFactory):
     """Makes fake devices, and answers probes with whatever it was told; derive from it.
 
     Examples:
-        >>> class TwoCards(FakeFactory):
+        >>> class TwoGpus(FakeFactory):
         ...     device_type = "CUDA"
         ...     count = 2
-        >>> [str(device.parsed_name) for device in TwoCards().create_devices(DeviceOptions(), "")]
+        >>> [str(device.parsed_name) for device in TwoGpus().create_devices(DeviceOptions(), "")]
         ['/device:CUDA:0', '/device:CUDA:1']
 
     Attributes:

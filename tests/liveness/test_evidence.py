@@ -236,7 +236,7 @@ class TestKey:
     ) -> None:
         driver = tmp_path / "version"
         monkeypatch.setattr(f"{MODULE}._DRIVER_FILES", (str(driver),))
-        monkeypatch.setattr(f"{MODULE}._CARD_PATTERNS", ((str(tmp_path), "nvidia[0-9]*"),))
+        monkeypatch.setattr(f"{MODULE}._GPU_PATTERNS", ((str(tmp_path), "nvidia[0-9]*"),))
         keys = [evidence_key("CUDA", [])]
         driver.write_text("580.65")
         keys.append(evidence_key("CUDA", []))
