@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from devicecore.device import Device
     from devicecore.frameworks.base.adapter import Adapter
+    from devicecore.frameworks.base.leaf import LeafKind
     from devicecore.transfer.request import Request
 
 
@@ -86,10 +87,10 @@ class CupyArrays(OneByOne):
 class Cupy(Framework):
     """CuPy, which is for CUDA and ROCm alone."""
 
-    module = "cupy"
-    array = "ndarray"
-    uses = ("cuda.runtime.getDevice", "cuda.runtime.setDevice")
-    leaf = CupyArrays()
+    module: ClassVar[str] = "cupy"
+    array: ClassVar[str] = "ndarray"
+    uses: ClassVar[tuple[str, ...]] = ("cuda.runtime.getDevice", "cuda.runtime.setDevice")
+    leaf: ClassVar[LeafKind | None] = CupyArrays()
 
     def adapters(self, module: ModuleType) -> Sequence[Adapter]:
         """Return what sets the runtime's current device."""

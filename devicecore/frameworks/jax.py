@@ -153,11 +153,11 @@ class JaxArrays(LeafKind):
 class Jax(Framework):
     """JAX."""
 
-    module = "jax"
-    marker = "jax._src"
-    array = "Array"
-    uses = ("Array", "default_device", "local_devices", "config.update")
-    leaf = JaxArrays()
+    module: ClassVar[str] = "jax"
+    marker: ClassVar[str] = "jax._src"
+    array: ClassVar[str] = "Array"
+    uses: ClassVar[tuple[str, ...]] = ("Array", "default_device", "local_devices", "config.update")
+    leaf: ClassVar[LeafKind | None] = JaxArrays()
 
     def adapters(self, module: ModuleType) -> Sequence[Adapter]:
         """Return what sets the default device of a thread."""

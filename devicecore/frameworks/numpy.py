@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from devicecore.frameworks.base.dlpack import tensor_from_numpy
 from devicecore.frameworks.base.framework import Framework
@@ -11,8 +11,8 @@ from devicecore.frameworks.base.framework import Framework
 class NumPy(Framework):
     """NumPy."""
 
-    module = "numpy"
-    array = "ndarray"
+    module: ClassVar[str] = "numpy"
+    array: ClassVar[str] = "ndarray"
 
     def to_torch(self, torch: Any, array: Any) -> Any:
         """Return a tensor that shares the memory if torch may write into it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from devicecore.frameworks.base.framework import Framework
 from devicecore.frameworks.base.leaf import OneByOne, place_of
@@ -11,6 +11,7 @@ from devicecore.frameworks.base.lookup import framework
 from devicecore.optional import require
 
 if TYPE_CHECKING:
+    from devicecore.frameworks.base.leaf import LeafKind
     from devicecore.transfer.request import Request
 
 # What an `OrtValue` may hold and its own ``numpy()`` refuses.
@@ -54,9 +55,9 @@ def _place_of_value(value: Any) -> tuple[str, int]:
 class OnnxRuntime(Framework):
     """ONNX Runtime."""
 
-    module = "onnxruntime"
-    array = "OrtValue"
-    leaf = OrtValues()
+    module: ClassVar[str] = "onnxruntime"
+    array: ClassVar[str] = "OrtValue"
+    leaf: ClassVar[LeafKind | None] = OrtValues()
 
     def to_numpy(self, numpy: Any, array: Any) -> Any:
         """Return an array; of types that ONNX Runtime cannot give to numpy, through torch."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from devicecore.device import Device
+    from devicecore.frameworks.base.leaf import LeafKind
     from devicecore.transfer.request import Request
     from devicecore.transfer.target import Target
 
@@ -217,12 +218,12 @@ class PaddleTensors(OneByOne):
 class Paddle(Framework):
     """PaddlePaddle."""
 
-    module = "paddle"
-    words = ("paddlepaddle",)
-    marker = "paddle.framework"
-    array = "Tensor"
-    uses = ("Tensor", "device.get_device", "device.set_device")
-    leaf = PaddleTensors()
+    module: ClassVar[str] = "paddle"
+    words: ClassVar[tuple[str, ...]] = ("paddlepaddle",)
+    marker: ClassVar[str] = "paddle.framework"
+    array: ClassVar[str] = "Tensor"
+    uses: ClassVar[tuple[str, ...]] = ("Tensor", "device.get_device", "device.set_device")
+    leaf: ClassVar[LeafKind | None] = PaddleTensors()
 
     def adapters(self, module: ModuleType) -> Sequence[Adapter]:
         """Return what sets the device of the process."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from devicecore.device import Device
+    from devicecore.frameworks.base.leaf import LeafKind
     from devicecore.transfer.request import Request
     from devicecore.transfer.target import Target
 
@@ -119,12 +120,17 @@ class TensorFlowTensors(OneByOne):
 class TensorFlow(Framework):
     """TensorFlow."""
 
-    module = "tensorflow"
-    words = ("tf",)
-    marker = "tensorflow.python"
-    array = "Tensor"
-    uses = ("Tensor", "device", "inside_function", "config.list_logical_devices")
-    leaf = TensorFlowTensors()
+    module: ClassVar[str] = "tensorflow"
+    words: ClassVar[tuple[str, ...]] = ("tf",)
+    marker: ClassVar[str] = "tensorflow.python"
+    array: ClassVar[str] = "Tensor"
+    uses: ClassVar[tuple[str, ...]] = (
+        "Tensor",
+        "device",
+        "inside_function",
+        "config.list_logical_devices",
+    )
+    leaf: ClassVar[LeafKind | None] = TensorFlowTensors()
 
     def adapters(self, module: ModuleType) -> Sequence[Adapter]:
         """Return what sets the device of eager operations."""

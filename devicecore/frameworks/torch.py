@@ -239,11 +239,11 @@ def _local_calls(torch: Any, device: Device) -> Any:
 class Torch(Framework):
     """PyTorch; `devicecore.transfer` has its own ways to move its tensors."""
 
-    module = "torch"
-    words = ("pytorch",)
-    marker = "torch._C"
-    array = "Tensor"
-    uses = ("Tensor", "device", "_C._len_torch_function_stack")
+    module: ClassVar[str] = "torch"
+    words: ClassVar[tuple[str, ...]] = ("pytorch",)
+    marker: ClassVar[str] = "torch._C"
+    array: ClassVar[str] = "Tensor"
+    uses: ClassVar[tuple[str, ...]] = ("Tensor", "device", "_C._len_torch_function_stack")
 
     def adapters(self, module: ModuleType) -> Sequence[Adapter]:
         """Return what sets the device of factories, and CUDA's current device."""

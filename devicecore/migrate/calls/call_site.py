@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from devicecore.errors import DeviceGoneError, OutOfMemoryError, RefusedCallError
 from devicecore.first_use import Stopwatch, first_use
@@ -89,18 +89,20 @@ class CallSite:
     policy: CallPolicy
     tally: Tally
     off: str = ""
-    attempt: Attempt = field(init=False, repr=False)
-
-    @attempt.default
-    def _attempt(self) -> Attempt:
-        policy = self.policy
-        return Attempt(
-            self.tally.path,
-            self.source,
-            is_strict=policy.is_strict,
-            verify=policy.verify,
-            inside_kernels=policy.inside_kernels,
-        )
+    attempt: Attempt = field(
+        init=False,
+        repr=False,
+        default=Factory(
+            lambda site: Attempt(
+                site.tally.path,
+                site.source,
+                is_strict=site.policy.is_strict,
+                verify=site.policy.verify,
+                inside_kernels=site.policy.inside_kernels,
+            ),
+            takes_self=True,
+        ),
+    )
 
     def call(
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

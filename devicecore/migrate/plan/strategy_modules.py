@@ -20,9 +20,11 @@ class Strategies(Protocol):
     @property
     def packages(self) -> frozenset[str]:
         """The packages that they are in."""
+        ...
 
     def names(self, packages: Iterable[str], /) -> list[str]:
         """Return the dotted names of those in some packages."""
+        ...
 
 
 class NoStrategies:
