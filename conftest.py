@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from doctest import ELLIPSIS
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ pytest_plugins = ["tests.short_run"]
 
 def _as_main_program(names: dict[str, Any]) -> None:
     names["__name__"] = "__main__"
+    if choice_log := sys.modules.get("devicecore.cv.choice_log"):
+        choice_log._said.clear()  # noqa: SLF001 - a page is a program, to which it says all once
 
 
 # A Markdown page is one program: its blocks run from top to bottom and share their names.

@@ -62,8 +62,7 @@ def say_choice(
     positional = [*map(_described, args)]
     named = {key: _described(value) for key, value in kwargs.items()}
     likenesses = [(key, likeness(value)) for key, value in named.items()]
-    rebuild_sequence = (name, device, what, *refused, *map(likeness, positional), *likenesses)
-    if not _is_new(rebuild_sequence):
+    if not _is_new((name, device, what, *refused, *map(likeness, positional), *likenesses)):
         return
     given = [format_value(name, "", value) for value in positional]
     given += [f"{key}={format_value(name, key, value)}" for key, value in named.items()]
