@@ -98,7 +98,7 @@ def test_without_the_hardware_no_package_is_looked_at(
 
 
 @pytest.mark.parametrize(
-    ("maker", "GPU", "here"),
+    ("maker", "gpu", "here"),
     [
         ("AuthenticAMD", None, False),
         ("GenuineIntel", None, True),

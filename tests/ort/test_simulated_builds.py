@@ -80,7 +80,7 @@ def test_other_providers_stand_alone(
     assert [name for name, _ in providers_of(monkeypatch, SessionSpec(provider))] == [provider]
 
 
-@pytest.mark.parametrize(("index", "GPU"), [(0, "0"), (1, "1")])
+@pytest.mark.parametrize(("index", "gpu"), [(0, "0"), (1, "1")])
 def test_what_the_plug_in_of_tensorrt_leaves_stays_on_its_gpu(
     monkeypatch: pytest.MonkeyPatch, available: list[str], index: int, gpu: str
 ) -> None:

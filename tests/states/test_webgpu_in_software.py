@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("onnxruntime_ep_webgpu", reason="onnxruntime-ep-webgpu is not installed")
 
-TESTS = Path(__file__).parents[1] / "unit"
+TESTS = Path(__file__).parents[1]
 VALUES = """\
 import json, sys
 import numpy as np
@@ -56,7 +56,7 @@ def told(variables: dict[str, str], folder: Path, *command: str) -> str:
 
 
 def test_the_tests_that_need_an_adapter_pass(swiftshader: dict[str, str], tmp_path: Path) -> None:
-    files = [str(TESTS / name) for name in ("test_factory_sessions.py", "test_onnx_arrays.py")]
+    files = [str(TESTS / name) for name in ("factories/test_sessions.py", "onnx/test_arrays.py")]
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "software or webgpu", *files]
     said = told(swiftshader, tmp_path, *command)
     passed = re.search(r"(\d+) passed", said)
