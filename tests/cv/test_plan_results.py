@@ -13,6 +13,7 @@ pytest.importorskip("cv2")
 
 from devicecore.cv import catalog  # noqa: E402 - it imports torch
 from devicecore.cv.image import image_of  # noqa: E402 - it imports cv2
+from tests.cv.differential import IS_OLD  # noqa: E402 - it imports torch
 
 
 def on_meta(array: Any) -> Any:
@@ -43,6 +44,8 @@ def test_kernels_give_what_plans_state(name: str, has_float64: bool) -> None:
         planned += 1
         result = plan.kernel(None, *map(on_meta, images))
         assert described(result) == list(plan.result), (args[1:], kwargs)
+    if IS_OLD and not planned:
+        pytest.skip("OpenCV 4 answers it itself")
     assert planned
 
 
