@@ -69,6 +69,7 @@ def test_given_borders(
         assert compare("morphologyEx", picture, flag, kernel, **named) == "exact"
 
 
+@pytest.mark.long
 def test_a_photo() -> None:
     for shape in (cv2.MORPH_RECT, cv2.MORPH_ELLIPSE, cv2.MORPH_CROSS):
         for size in (3, 8, 21):

@@ -46,6 +46,7 @@ for image in images(4):
 """
 
 
+@pytest.mark.long
 def test_morphology() -> None:
     assert interpreted(COMMON + MORPHOLOGY).count("erode") == 16
 
@@ -57,6 +58,7 @@ strips.BLOCK = 128
 """
 
 
+@pytest.mark.long
 def test_medians() -> None:
     code = """
 for image in images(5):
@@ -67,6 +69,7 @@ for image in images(4):
     assert len(interpreted(COMMON + MEDIANS + code)) == 9
 
 
+@pytest.mark.long
 def test_medians_of_all_squares_of_two_values() -> None:
     # Exchanges that order all values of two kinds order all others too. Each row of a square has
     # every number of the greater ones, in any order; squares begin at each row in turn.

@@ -320,6 +320,7 @@ def test_errors_inside_of_a_frame_are_the_programs(write: Callable[..., None]) -
     assert "cv2:flip" not in migrated(migrator)
 
 
+@pytest.mark.long
 def test_deactivation_while_threads_are_inside() -> None:
     migrator = PipelineMigrator(PLAN)
     original, wrong = cv2.flip, []

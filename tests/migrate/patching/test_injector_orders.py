@@ -24,6 +24,7 @@ from tests.migrate.patching.patches import SOURCE, Log, contents, injector_of, r
 pytestmark = pytest.mark.usefixtures("no_trace")
 
 
+@pytest.mark.long
 def test_threads_that_call_while_others_apply_and_restore(made: Any) -> None:
     original = made.plain
     stop = threading.Event()
