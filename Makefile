@@ -52,7 +52,7 @@ demo: $(VENV)/.stamp-demo ## Read a page on the best device (DEMO_ARGS="--image 
 setup: $(VENV)/.stamp-test ## Install everything that the other targets need
 
 test: setup ## Run every test function, some cases of each, and the examples in the docs (PYTEST_ARGS="-k names")
-	@echo "Running some cases of every test: about 10 minutes on two cores; make test-all runs all of them."
+	@echo "Running some cases of every test: 10 to 25 minutes on two cores; make test-all runs all of them."
 	$(BIN)/pytest --short --numprocesses=auto --maxprocesses=8 $(PYTEST_ARGS)
 
 test-all: setup ## Run all cases of all tests, about half an hour on two cores

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MOST_CASES = 5
 _EXAMPLES = 8
-_LEFT = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = {id(item) for several in cases.values() for item in _some(several)}
     left = [item for item in items if id(item) not in kept]
     items[:] = [item for item in items if id(item) in kept]
-    config.stash[_LEFT] = len(left)
     config.hook.pytest_deselected(items=left)
 
 
